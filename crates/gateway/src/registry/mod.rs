@@ -95,7 +95,7 @@ impl Registry {
     pub(crate) fn unsubscribe(&self, client: &Arc<Client>) {
         for connection in self.servers().iter().filter_map(|server| server.connection()) {
             for uri in connection.subscriptions.leave(client) {
-                connection.unfollow(&uri);
+                connection.listens.unfollow(&connection.link, &uri);
             }
         }
     }

@@ -246,7 +246,7 @@ fn noted(
                 return Noted::PassOn;
             }
             if is_first {
-                drop(connection.follow(uri));
+                drop(connection.listens.follow(&connection.link, uri));
             }
             Noted::ServerAsked
         }
@@ -254,7 +254,7 @@ fn noted(
         ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
         ResourceAction::Unsubscribe if connection.link.era() == Era::Legacy => Noted::PassOn,
         ResourceAction::Unsubscribe => {
-            connection.unfollow(uri);
+            connection.listens.unfollow(&connection.link, uri);
             Noted::Done
         }
     }
@@ -270,7 +270,7 @@ fn submit(
 ) {
     let message = asked.message;
     let mut path = way_back(asked);
-    path.record = connection.note(message, changes, &path);
+    path.record = connection.record(message, changes, &path);
     path.lists_tasks = shown == Shown::OwnTasks;
     let note = path.record.clone();
     let onward = note.as_deref().and_then(|note| note.onward(message));

@@ -58,7 +58,7 @@ struct Request {
 
 async fn all_asked(requests: Vec<Request>) {
     for Request { connection, uri, answer } in requests {
-        connection.until_asked(&uri, answer).await;
+        connection.listens.until_asked(&connection.link, &uri, answer).await;
     }
 }
 
@@ -198,7 +198,8 @@ impl Listener {
                 let subscriptions = &connection.subscriptions;
                 let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
                 subscriptions.add(&own, &self.ear, &encode(uri));
-                let answer = is_first.then(|| connection.follow(&own)).flatten();
+                let answer =
+                    is_first.then(|| connection.listens.follow(&connection.link, &own)).flatten();
                 let connection = Arc::clone(connection);
                 requests.push(Request { connection, uri: own.clone().into_owned(), answer });
             }
@@ -210,7 +211,7 @@ impl Listener {
             .filter(|gone| !followed.iter().any(|held| held.is(&gone.connection, &gone.uri)))
         {
             if gone.connection.subscriptions.remove(&gone.uri, &self.ear) {
-                gone.connection.unfollow(&gone.uri);
+                gone.connection.listens.unfollow(&gone.connection.link, &gone.uri);
             }
         }
         requests

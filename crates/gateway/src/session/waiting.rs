@@ -37,7 +37,10 @@ impl Session {
     ) {
         let connection = Arc::clone(connection);
         let ready = async move {
-            drop(timeout(SUBSCRIBED, connection.until_asked(&uri, None)).await);
+            drop(
+                timeout(SUBSCRIBED, connection.listens.until_asked(&connection.link, &uri, None))
+                    .await,
+            );
         };
         self.wait(asked, ready, |_, asked, (), touched| asked.answer(b"{}", touched));
     }

@@ -1,6 +1,5 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,20 +8,23 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, scan, upstream_id,
 };
 
-use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, Rejected, ReplyTo};
+use crate::call::{
+    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, ReplyTo,
+};
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::Limits;
-use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
+use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::inbound::broken::BrokenLines;
 use crate::upstream::lifecycle::facts::ServerFacts;
 use crate::upstream::lifecycle::health::ConnectionHealth;
+use crate::upstream::lifecycle::hints::RepeatableTools;
 use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
@@ -47,7 +49,7 @@ pub(crate) struct Connection {
     pub(crate) facts: ServerFacts,
     pub(crate) health: ConnectionHealth,
     /// Its tools that may be called again, as it spells them: known where calls are held.
-    pub(super) repeatable: Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>,
+    pub(super) repeatable: RepeatableTools,
 }
 
 /// What a connection has beyond the plain passing on of messages.
@@ -59,6 +61,36 @@ pub(crate) struct ConnectionOptions {
     pub(crate) watch: Option<Arc<Observers>>,
     /// When a call of this server's is late, if that is not the same for all.
     pub(crate) timeout: Option<Duration>,
+}
+
+impl ConnectionOptions {
+    /// What is to be told about a call at its end, if anybody wants to know.
+    pub(crate) fn record(
+        &self,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        (link, path): (&Link, &ReplyTo),
+    ) -> Option<Arc<CallRecord>> {
+        let watch = self.watch.as_ref()?;
+        let hop = match link.transport {
+            Transport::Pipe(_) => SpanKind::Pipe,
+            Transport::Post(_) => SpanKind::Network,
+        };
+        CallRecord::of(message, changes, (&link.key, hop), path.asker(), watch)
+    }
+
+    /// A call has ended: it may be another one's turn.
+    pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
+        if let Some(room) = self.room.as_ref().filter(|room| room.at_once.is_some()) {
+            room.release(touched);
+        }
+    }
+
+    pub(in crate::upstream) fn made_room(&self) {
+        let mut touched = FlushSet::default();
+        self.made_room_in(&mut touched);
+        touched.flush();
+    }
 }
 
 /// What a connection is made of.
@@ -100,8 +132,18 @@ impl Connection {
             changes: ListChanges::default(),
             facts: ServerFacts::new(),
             health: ConnectionHealth::new(),
-            repeatable: Mutex::default(),
+            repeatable: RepeatableTools::default(),
         }
+    }
+
+    /// What is to be told about a call at its end, if anybody wants to know.
+    pub(crate) fn record(
+        &self,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        path: &ReplyTo,
+    ) -> Option<Arc<CallRecord>> {
+        self.options.record(message, changes, (&self.link, path))
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
@@ -115,7 +157,7 @@ impl Connection {
     ) -> Result<(), Box<Rejected>> {
         // Relaxed: a call that is made at the moment of the verdict may still be sent.
         if self.health.is_failing() {
-            return Err(Rejected::new(path, self.failing()));
+            return Err(Rejected::new(path, self.link.failing()));
         }
         match &self.options.room {
             None => self.submit_now(message, changes, path, touched),
@@ -134,7 +176,8 @@ impl Connection {
         if path.request_era.era() != self.link.era() {
             return self.submit_across(message, changes, path, touched);
         }
-        let state = match self.prepare_within_modern(message, &mut path) {
+        let state = match self.parking.prepare_within_modern(self.link.key.id(), message, &mut path)
+        {
             Ok(state) => state,
             Err(error) => return Err(Rejected::new(path, error)),
         };
@@ -195,10 +238,12 @@ impl Connection {
                     }
                     _ => self.settle(entry, shape, payload, touched),
                 }
-                self.made_room_in(touched);
+                self.options.made_room_in(touched);
             }
             Kind::Notification => self.notified(message, origin, touched),
-            Kind::Request if self.is_echo(message) => self.noise(message.bytes),
+            Kind::Request if self.link.is_echo(message) => {
+                self.broken.noise(&self.link, message.bytes);
+            }
             Kind::Request => self.asked(message, origin, touched),
         }
     }
@@ -212,17 +257,10 @@ impl Connection {
     ) {
         let mut messages =
             elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
-        let Some(first) = messages.next() else { return self.noise(batch) };
+        let Some(first) = messages.next() else { return self.broken.noise(&self.link, batch) };
         for message in std::iter::once(first).chain(messages) {
             self.receive(Payload::Borrowed(message), origin, touched);
         }
-    }
-
-    /// Has the server written back what it was sent? A request under an id of ours that is open can be
-    /// nothing else.
-    fn is_echo(&self, message: &Message<'_>) -> bool {
-        let id = upstream_id(message.id());
-        id.is_some_and(|id| self.link.pending.lock().get(id).is_some())
     }
 
     /// Gives a response to whoever waits for it.

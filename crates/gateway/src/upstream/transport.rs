@@ -121,6 +121,15 @@ impl Transport {
         }
     }
 
+    /// How often a call that may be made again is. A process that has gone is gone; in the network,
+    /// who comes back at once may meet the same server going.
+    pub(in crate::upstream) fn most_repeats(&self) -> u8 {
+        match self {
+            Self::Pipe(_) => 1,
+            Self::Post(_) => 3,
+        }
+    }
+
     pub(crate) fn forget(&self, id: UpstreamId) {
         match self {
             Self::Pipe(_) => {}

@@ -12,6 +12,7 @@ use crate::era::{self, Era, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
+use crate::upstream::questions::parking::Parking;
 use crate::upstream::questions::rounds::Rounds;
 use crate::upstream::response::ResponseShape;
 use crate::upstream::transport::Heading;
@@ -21,11 +22,12 @@ fn may_ask(method: &[u8]) -> bool {
     matches!(method, b"tools/call" | b"prompts/get" | b"resources/read")
 }
 
-impl Connection {
+impl Parking {
     /// What a request within the stateless era needs: where its server may ask, it is kept to be
     /// recognised; where it comes again, the server's own state as it wrote it.
     pub(in crate::upstream) fn prepare_within_modern(
         &self,
+        server: &str,
         message: &Message<'_>,
         path: &mut ReplyTo,
     ) -> Result<Option<Vec<u8>>, CallError> {
@@ -37,38 +39,46 @@ impl Connection {
         let text = decode(at.of(message.bytes)).unwrap_or_default();
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
-        let bound = self.bound(how, &method, &digest);
-        let opened = match self.parking.open_state(&text, &bound) {
+        let bound = state_bound_to(server, how, &method, &digest);
+        let opened = match self.open_state(&text, &bound) {
             // It may have been asked without being kept.
             Err(Unsealable::Foreign) => {
-                let bound = self.bound(how, b"", b"");
-                self.parking.open_state(&text, &bound)
+                let bound = state_bound_to(server, how, b"", b"");
+                self.open_state(&text, &bound)
             }
             opened => opened,
         };
         opened.map(Some).map_err(|why| CallError::BadState(why.to_string()))
     }
 
-    /// What the state of a call to this server is bound to.
-    fn bound<'a>(
-        &'a self,
-        how: &'a Stateless,
-        method: &'a [u8],
-        digest: &'a [u8],
-    ) -> [&'a [u8]; 4] {
-        [&how.principal, self.link.key.id().as_bytes(), method, digest]
-    }
-
     /// The server's state, sealed: a JSON string.
-    fn sealed(&self, path: &ReplyTo, how: &Stateless, state: &[u8]) -> Option<Vec<u8>> {
+    fn sealed(
+        &self,
+        server: &str,
+        path: &ReplyTo,
+        how: &Stateless,
+        state: &[u8],
+    ) -> Option<Vec<u8>> {
         let kept = path.kept.as_deref().and_then(|kept| scan(kept).ok());
         let method = kept.map(|kept| kept.method()).unwrap_or_default();
         let digest = kept.map(|kept| era::digest(kept.text(kept.params.span)).to_vec());
         let digest = digest.unwrap_or_default();
-        let bound = self.bound(how, &method, &digest);
-        Some(encode(&self.parking.seal_state(state, &bound)?))
+        let bound = state_bound_to(server, how, &method, &digest);
+        Some(encode(&self.seal_state(state, &bound)?))
     }
+}
 
+/// What the state of a call to this server is bound to.
+fn state_bound_to<'a>(
+    server: &'a str,
+    how: &'a Stateless,
+    method: &'a [u8],
+    digest: &'a [u8],
+) -> [&'a [u8]; 4] {
+    [&how.principal, server.as_bytes(), method, digest]
+}
+
+impl Connection {
     /// Passes a request on to a server of the other era.
     pub(in crate::upstream) fn submit_across(
         self: &Arc<Self>,
@@ -92,40 +102,10 @@ impl Connection {
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return Err(Rejected::new(path, CallError::duplicate_id()));
         }
-        let translated = self.translated(id, message, changes, &mut path);
+        let translated = translated(id, message, changes, &mut path);
         let heading = Heading::of(message, changes);
         let sent = self.link.transport.request(id, &heading, &translated, &Edits::new(), touched);
         self.link.sent(id, path, sent, pending)
-    }
-
-    /// The request as the server gets it. Where it may be asked something on the way, the request
-    /// is kept: as the client wrote it, to be recognised when it comes again; as the server got it,
-    /// to be made again.
-    fn translated(
-        &self,
-        id: u32,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        path: &mut ReplyTo,
-    ) -> Vec<u8> {
-        let mut spliced = Vec::new();
-        with_digits(id, |digits| {
-            under_our_id(message, path, digits, changes).write(message.bytes, &mut spliced);
-        });
-        let Ok(message_again) = scan(&spliced) else { return spliced };
-        let asks = may_ask(&message.method());
-        match &path.request_era {
-            RequestEra::Stateless(how) => {
-                let kept = asks && how.can_be_asked();
-                path.kept = kept.then(|| message.bytes.into());
-                era::for_legacy(&message_again)
-            }
-            RequestEra::Session => {
-                let translated = era::for_modern(&message_again, &path.client.stamp());
-                path.kept = asks.then(|| translated.as_slice().into());
-                translated
-            }
-        }
     }
 
     /// Delivers a response to a call in which the stateless era has a part.
@@ -179,13 +159,18 @@ impl Connection {
                     let error = self.link.senseless("asks for something and does not say for what");
                     return path.fail(&error, touched);
                 }
-                let sealed = state.and_then(|at| self.sealed(path, how, at.of(bytes)));
+                let sealed = state.and_then(|at| {
+                    self.parking.sealed(self.link.key.id(), path, how, at.of(bytes))
+                });
                 if let (Some(at), Some(sealed)) = (state, sealed) {
                     let edits: &[(Span, &[u8])] = &[(at, &sealed)];
                     return path.deliver_edited(None, shape.id, payload, edits, touched);
                 }
             }
-            Some(b"\"task\"") => self.remember_task(result.of(bytes), &path.client),
+            Some(b"\"task\"") => {
+                let server = self.link.key.id();
+                self.parking.tasks.remember_in(result.of(bytes), server, &path.client);
+            }
             Some(_) => {}
             None => return deliver_completed(path, how, shape, result, payload, touched),
         }
@@ -256,6 +241,35 @@ fn deliver_to_modern(
         Translated::Same => {
             let code = how.status_code(code(shape, bytes));
             path.deliver_edited(code, shape.id, payload, &[], touched);
+        }
+    }
+}
+
+/// The request as the server gets it. Where it may be asked something on the way, the request
+/// is kept: as the client wrote it, to be recognised when it comes again; as the server got it,
+/// to be made again.
+fn translated(
+    id: u32,
+    message: &Message<'_>,
+    changes: &[(Span, &[u8])],
+    path: &mut ReplyTo,
+) -> Vec<u8> {
+    let mut spliced = Vec::new();
+    with_digits(id, |digits| {
+        under_our_id(message, path, digits, changes).write(message.bytes, &mut spliced);
+    });
+    let Ok(message_again) = scan(&spliced) else { return spliced };
+    let asks = may_ask(&message.method());
+    match &path.request_era {
+        RequestEra::Stateless(how) => {
+            let kept = asks && how.can_be_asked();
+            path.kept = kept.then(|| message.bytes.into());
+            era::for_legacy(&message_again)
+        }
+        RequestEra::Session => {
+            let translated = era::for_modern(&message_again, &path.client.stamp());
+            path.kept = asks.then(|| translated.as_slice().into());
+            translated
         }
     }
 }

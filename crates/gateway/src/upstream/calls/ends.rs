@@ -58,7 +58,7 @@ impl Connection {
                 touched.flush();
             }
         }
-        self.made_room();
+        self.options.made_room();
         self.link.pending.lock().len() > 0
     }
 }
@@ -93,7 +93,7 @@ impl CallOwner for Connection {
             _ => self.link.call_off(id, "the client has gone", touched),
         }
         self.link.gave_up(Caller::of(&path.client, &path.request_era), touched);
-        self.made_room_in(touched);
+        self.options.made_room_in(touched);
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {

@@ -3,20 +3,16 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::Listing;
-use trunkline_wire::{Edits, Message, Span, scan};
+use trunkline_wire::{Edits, Message, Span};
 
-use crate::call::{CallRecord, Rejected, Replay, ReplyTo};
+use crate::call::{Rejected, Replay, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::limits::KEPT_REQUEST;
 use crate::pump::FlushSet;
-use crate::traces::SpanKind;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
 use crate::upstream::connection::Connection;
-use crate::upstream::lifecycle::hints::Hints;
-use crate::upstream::transport::Transport;
 use crate::upstream::transport::UpstreamId;
 
 impl Replay {
@@ -77,7 +73,8 @@ impl Connection {
             return path.fail(error, touched);
         };
         if may_have_run
-            && (again.cut_off >= self.most_repeats() || !self.may_repeat(&again.request))
+            && (again.cut_off >= self.link.transport.most_repeats()
+                || !self.repeatable.may_repeat(&again.request))
         {
             return path.fail(error, touched);
         }
@@ -89,15 +86,6 @@ impl Connection {
         let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
         if let Err(rejected) = room.admit(path, Cause::Away, left) {
             rejected.reply.fail_taken(error, touched);
-        }
-    }
-
-    /// How often a call that may be made again is. A process that has gone is gone; in the network,
-    /// who comes back at once may meet the same server going.
-    fn most_repeats(&self) -> u8 {
-        match self.link.transport {
-            Transport::Pipe(_) => 1,
-            Transport::Post(_) => 3,
         }
     }
 
@@ -119,60 +107,5 @@ impl Connection {
         if let Some(Entry { waiter: Waiter::Client(path), deadline, .. }) = entry {
             self.lose(path, deadline, !error.may_retry(), error, touched);
         }
-    }
-
-    /// Does this request call a tool that says of itself that it may be called again?
-    fn may_repeat(&self, request: &[u8]) -> bool {
-        let Ok(message) = scan(request) else { return false };
-        let name = message.text(message.params.name);
-        *message.method() == *b"tools/call" && self.repeatable.lock().contains(name)
-    }
-
-    /// Learns which tools may be called again.
-    pub(in crate::upstream) fn learn_hints(&self, listing: &Listing) {
-        if !self.options.room.as_ref().is_some_and(|room| room.holds) {
-            return;
-        }
-        let tools = listing.tools().iter();
-        let repeatable = tools.filter(|tool| Hints::of(&tool.definition).may_repeat());
-        *self.repeatable.lock() = repeatable.map(|tool| tool.name_token().into()).collect();
-    }
-
-    /// A call has ended: it may be another one's turn.
-    pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.options.room.as_ref().filter(|room| room.at_once.is_some()) {
-            room.release(touched);
-        }
-    }
-
-    pub(in crate::upstream) fn made_room(&self) {
-        let mut touched = FlushSet::default();
-        self.made_room_in(&mut touched);
-        touched.flush();
-    }
-
-    /// What is to be told about a call at its end, if anybody wants to know.
-    pub(crate) fn note(
-        &self,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        path: &ReplyTo,
-    ) -> Option<Arc<CallRecord>> {
-        let watch = self.options.watch.as_ref()?;
-        let hop = match self.link.transport {
-            Transport::Pipe(_) => SpanKind::Pipe,
-            Transport::Post(_) => SpanKind::Network,
-        };
-        CallRecord::of(message, changes, (&self.link.key, hop), path.asker(), watch)
-    }
-
-    /// What a call is told that is not sent because the server fails its health checks.
-    pub(in crate::upstream) fn failing(&self) -> CallError {
-        let server = self.link.key.to_string();
-        let why = format!(
-            "server `{server}` fails its health checks: it gets no calls until it passes one or is \
-             replaced"
-        );
-        CallError::ServerAbsent { server, why }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use trunkline_wire::{Edits, FaultKind, encode_into, write_result};
+use trunkline_wire::{Edits, FaultKind, Message, encode_into, upstream_id, write_result};
 
 use crate::call::{Ability, Rejected, ReplyTo};
 use crate::deadlines::{Deadlines, Tick};
@@ -403,6 +403,32 @@ impl Link {
         let mut response = Vec::new();
         write_result(id, answer, &mut response);
         self.tell(&response, &Edits::new(), touched);
+    }
+
+    /// What a call is told that is not sent because the server fails its health checks.
+    pub(in crate::upstream) fn failing(&self) -> CallError {
+        let server = self.key.to_string();
+        let why = format!(
+            "server `{server}` fails its health checks: it gets no calls until it passes one or is \
+             replaced"
+        );
+        CallError::ServerAbsent { server, why }
+    }
+
+    /// Has the server written back what it was sent? A request under an id of ours that is open can be
+    /// nothing else.
+    pub(in crate::upstream) fn is_echo(&self, message: &Message<'_>) -> bool {
+        let id = upstream_id(message.id());
+        id.is_some_and(|id| self.pending.lock().get(id).is_some())
+    }
+
+    /// Passes progress on to the call it belongs to.
+    pub(in crate::upstream) fn progressed(&self, message: &Message<'_>, touched: &mut FlushSet) {
+        let Some(span) = message.params.progress_token else { return };
+        let Some(id) = upstream_id(span.of(message.bytes)) else { return };
+        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
+            path.progress(span, message.bytes, touched);
+        }
     }
 }
 

@@ -199,8 +199,8 @@ impl HttpTransport {
     pub(super) fn event_too_large(&self, purpose: Purpose, head: &[u8], touched: &mut FlushSet) {
         match (purpose.id(), self.connection()) {
             (None, Some(connection)) => {
-                connection.oversize_line(head);
-                connection.oversize_end(b"");
+                connection.broken.oversize_line(&connection.link, head);
+                connection.broken.oversize_end(&connection.link, b"");
             }
             _ => self.too_large(purpose, touched),
         }

@@ -6,9 +6,51 @@ use trunkline_wire::{Fault, FaultKind, Outline, salvage_id, upstream_id};
 
 use crate::error::CallError;
 use crate::limits::BROKEN_WINDOW;
+use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
+use crate::upstream::inbound::broken::BrokenLines;
 use crate::upstream::transport::UpstreamId;
+
+impl BrokenLines {
+    /// A line that is no message at all: a banner, a log line.
+    pub(crate) fn noise(&self, link: &Link, line: &[u8]) {
+        self.warn(&link.key, line, "is not a JSON-RPC message");
+    }
+
+    /// A line passed the limit; `head` is how it starts. The rest is being skipped.
+    pub(crate) fn oversize_line(&self, link: &Link, head: &[u8]) {
+        self.warn(&link.key, head, "is longer than allowed");
+        let error = link.too_large();
+        let named = salvage_id(head).is_some_and(|id| link.fail(id, &error));
+        if !named && !link.fail_only(&error) {
+            self.seen.lock().owner_unknown = true;
+        }
+    }
+
+    /// The oversize line has ended; `tail` is how. Some servers write the id last.
+    pub(crate) fn oversize_end(&self, link: &Link, tail: &[u8]) {
+        if !std::mem::take(&mut self.seen.lock().owner_unknown) {
+            return;
+        }
+        let error = link.too_large();
+        if !salvage_id(tail).is_some_and(|id| link.fail(id, &error)) {
+            self.fail_only_or_count(link, &error);
+        }
+    }
+
+    fn fail_only_or_count(&self, link: &Link, error: &CallError) {
+        if !link.fail_only(error) {
+            self.count_or_give_up();
+        }
+    }
+
+    fn count_or_give_up(&self) {
+        if self.count_unowned(BROKEN_WINDOW) {
+            self.too_many.notify_one();
+        }
+    }
+}
 
 impl Connection {
     /// A line that did not scan. If it is an answer, its owner learns at once that it is broken.
@@ -20,7 +62,7 @@ impl Connection {
     ) {
         let outline = Outline::of(line);
         if !may_be_answer(line, &outline) {
-            return self.noise(line);
+            return self.broken.noise(&self.link, line);
         }
         let named = fault.id.and_then(|span| upstream_id(span.of(line)));
         let named = named.or_else(|| outline.id.and_then(upstream_id));
@@ -34,7 +76,7 @@ impl Connection {
             return self.broken.warn(&self.link.key, line, &what);
         }
         if outline.id.is_some() || !is_unowned_answer(&outline, fault.kind) {
-            return self.noise(line);
+            return self.broken.noise(&self.link, line);
         }
         let is_owned = self.suspect_owner(Unowned::Broken(fault.kind), origin);
         // An answer to a notification is whole but for its id: it is worth neither a line nor a count.
@@ -42,7 +84,7 @@ impl Connection {
             self.broken.warn(&self.link.key, line, &what);
         }
         if !is_owned && fault.kind != FaultKind::NoKind {
-            self.count_unowned();
+            self.broken.count_or_give_up();
         }
     }
 
@@ -53,44 +95,6 @@ impl Connection {
         }
         let is_open = self.link.pending.lock().get(id).is_some();
         is_open && self.suspect_owner(Unowned::Broken(fault), Some(id))
-    }
-
-    /// A line that is no message at all: a banner, a log line.
-    pub(crate) fn noise(&self, line: &[u8]) {
-        self.broken.warn(&self.link.key, line, "is not a JSON-RPC message");
-    }
-
-    /// A line passed the limit; `head` is how it starts. The rest is being skipped.
-    pub(crate) fn oversize_line(&self, head: &[u8]) {
-        self.broken.warn(&self.link.key, head, "is longer than allowed");
-        let error = self.link.too_large();
-        let named = salvage_id(head).is_some_and(|id| self.link.fail(id, &error));
-        if !named && !self.link.fail_only(&error) {
-            self.broken.seen.lock().owner_unknown = true;
-        }
-    }
-
-    /// The oversize line has ended; `tail` is how. Some servers write the id last.
-    pub(crate) fn oversize_end(&self, tail: &[u8]) {
-        if !std::mem::take(&mut self.broken.seen.lock().owner_unknown) {
-            return;
-        }
-        let error = self.link.too_large();
-        if !salvage_id(tail).is_some_and(|id| self.link.fail(id, &error)) {
-            self.fail_only_or_count(&error);
-        }
-    }
-
-    fn fail_only_or_count(&self, error: &CallError) {
-        if !self.link.fail_only(error) {
-            self.count_unowned();
-        }
-    }
-
-    fn count_unowned(&self) {
-        if self.broken.count_unowned(BROKEN_WINDOW) {
-            self.broken.too_many.notify_one();
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(in crate::upstream) mod broken;
 pub(in crate::upstream) mod lines;
+pub(in crate::upstream) mod notifications;
 pub(in crate::upstream) mod shown;
 pub(in crate::upstream) mod task_owners;
 pub(in crate::upstream) mod task_work;

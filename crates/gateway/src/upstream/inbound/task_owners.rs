@@ -3,6 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use trunkline_wire::{Message, decode, elements, find, member, scan};
+
+use crate::call::Client;
 use crate::limits::KNOWN_TASKS;
 use crate::lock::{Mutex, rank};
 
@@ -67,6 +70,66 @@ impl TaskOwners {
     }
 }
 
+impl TaskOwners {
+    /// A task was started: what is asked about it later is for the same server and the same client.
+    pub(in crate::upstream) fn remember_in(
+        &self,
+        result: &[u8],
+        server: &Arc<str>,
+        client: &Client,
+    ) {
+        let task = member(result, "taskId");
+        let task = task.or_else(|| member(member(result, "task")?, "taskId"));
+        if let Some(task) = task.and_then(decode) {
+            self.remember(task.into_owned(), server, client.principal());
+        }
+    }
+
+    /// A list of tasks without those of others.
+    pub(in crate::upstream) fn own_in(
+        &self,
+        response: &[u8],
+        server: &str,
+        client: &Client,
+    ) -> Vec<u8> {
+        let is_own = |task: &[u8]| {
+            let id = member(task, "taskId").and_then(decode);
+            let who = client.principal();
+            id.zip(who).is_some_and(|(id, who)| self.is_of(server, &id, who))
+        };
+        only(response, is_own)
+    }
+
+    /// Is what the server tells of a task for this client?
+    pub(in crate::upstream) fn may_hear(
+        &self,
+        message: &Message<'_>,
+        server: &str,
+        client: &Client,
+    ) -> bool {
+        let Some(who) = client.principal() else { return true };
+        if !message.method().starts_with(b"notifications/tasks/") {
+            return true;
+        }
+        let task = member(message.text(message.params.span), "taskId").and_then(decode);
+        task.is_some_and(|task| self.is_of(server, &task, who))
+    }
+}
+
+/// The response with those entries of `result.tasks` that are wanted; every other byte as it was.
+fn only(response: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let whole = scan(response).ok().and_then(|message| message.result);
+    let Some(at) = whole.and_then(|result| find(response, result, &["tasks"])) else {
+        return response.to_vec();
+    };
+    let list = at.of(response);
+    let kept: Vec<&[u8]> =
+        elements(list).map(|at| at.of(list)).filter(|entry| wanted(entry)).collect();
+    let before = response.get(..at.start()).unwrap_or_default();
+    let after = response.get(at.end()..).unwrap_or_default();
+    [before, b"[", &kept.join(&b","[..]), b"]", after].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,5 +161,15 @@ mod tests {
         assert_eq!(tasks.server("t", Some(&alice)), Some(one));
         assert_eq!(tasks.server("t", Some(&bob)), Some(other));
         assert_eq!(tasks.server("t", Some(&(*b"carol").into())), None);
+    }
+
+    #[test]
+    fn of_a_list_only_what_is_wanted_stays() {
+        let response = r#"{"jsonrpc":"2.0","id":1,"result":{"tasks":[{"taskId":"a","n":1.0}, {"taskId":"b"}],"nextCursor":"c"}}"#;
+        let kept = only(response.as_bytes(), |entry| member(entry, "taskId") == Some(b"\"a\""));
+        let expected = r#"{"jsonrpc":"2.0","id":1,"result":{"tasks":[{"taskId":"a","n":1.0}],"nextCursor":"c"}}"#;
+        assert_eq!(String::from_utf8(kept).unwrap(), expected);
+        let error = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
+        assert_eq!(only(error, |_| false), error);
     }
 }

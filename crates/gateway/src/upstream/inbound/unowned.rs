@@ -95,7 +95,7 @@ impl Connection {
             }
             Some(Unowned::Refusal(refusal)) => self.settle_with(id, refusal, &mut touched),
         };
-        self.made_room_in(&mut touched);
+        self.options.made_room_in(&mut touched);
         touched.flush();
         ended
     }

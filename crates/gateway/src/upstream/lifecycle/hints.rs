@@ -1,5 +1,11 @@
-//! What a tool's annotations say about calling it again. Pure.
+//! What tools' annotations say about calling them again.
 
+use std::collections::HashSet;
+
+use trunkline_catalog::Listing;
+use trunkline_wire::scan;
+
+use crate::lock::{Mutex, rank};
 use trunkline_wire::member;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +31,26 @@ impl Hints {
     /// contradicts itself: it is not believed.
     pub fn may_repeat(self) -> bool {
         self.idempotent || (self.read_only && !self.destructive)
+    }
+}
+
+/// Tools that may be called again, as their server spells them.
+#[derive(Debug, Default)]
+pub(crate) struct RepeatableTools(Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>);
+
+impl RepeatableTools {
+    /// Does this request call a tool that says of itself that it may be called again?
+    pub(in crate::upstream) fn may_repeat(&self, request: &[u8]) -> bool {
+        let Ok(message) = scan(request) else { return false };
+        let name = message.text(message.params.name);
+        *message.method() == *b"tools/call" && self.0.lock().contains(name)
+    }
+
+    /// Learns which tools may be called again.
+    pub(in crate::upstream) fn learn(&self, listing: &Listing) {
+        let tools = listing.tools().iter();
+        let repeatable = tools.filter(|tool| Hints::of(&tool.definition).may_repeat());
+        *self.0.lock() = repeatable.map(|tool| tool.name_token().into()).collect();
     }
 }
 

@@ -30,7 +30,7 @@ pub(in crate::upstream) async fn become_ready(
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
     connection.facts.logs.store(hello.logs, Ordering::Relaxed);
     connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
-    connection.listen(&hello); // before its lists are read: no change of them is missed
+    connection.listens.listen(&connection.link, &hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
     connection.facts.set_opened();
     let started_in = started.elapsed();
@@ -62,7 +62,9 @@ fn publish(
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
     }
     connection.link.transport.learn(&listing);
-    connection.learn_hints(&listing);
+    if connection.options.room.as_ref().is_some_and(|room| room.holds) {
+        connection.repeatable.learn(&listing);
+    }
     let tools = listing.tools().len();
     let live = Live {
         connection: Arc::clone(connection),
@@ -97,7 +99,7 @@ pub(in crate::upstream) fn remind(connection: &Connection, hello: &ServerHello) 
         connection.link.mention("logging/setLevel", params.as_bytes());
     }
     for uri in connection.subscriptions.uris() {
-        drop(connection.follow(&uri));
+        drop(connection.listens.follow(&connection.link, &uri));
     }
 }
 

@@ -14,47 +14,48 @@ use crate::era::Era;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::FlushSet;
+use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::Answer;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::supervisor::varied;
-use crate::upstream::listening::listens::{Followed, ListenRequest};
+use crate::upstream::listening::listens::{Followed, ListenRequest, Listens};
 use crate::upstream::transport::UpstreamId;
 
 const LISTEN: &str = "subscriptions/listen";
 
-impl Connection {
+impl Listens {
     /// Somebody wants to hear of this resource, the server's own URI, and nobody did before. The
     /// answer, where that is a request of its own.
-    pub(crate) fn follow(&self, uri: &str) -> Option<Answer> {
-        self.want(uri, "resources/subscribe")
+    pub(crate) fn follow(&self, link: &Link, uri: &str) -> Option<Answer> {
+        self.want(link, uri, "resources/subscribe")
     }
 
     /// Nobody wants to hear of it any more.
-    pub(crate) fn unfollow(&self, uri: &str) {
-        drop(self.want(uri, "resources/unsubscribe"));
+    pub(crate) fn unfollow(&self, link: &Link, uri: &str) {
+        drop(self.want(link, uri, "resources/unsubscribe"));
     }
 
-    fn want(&self, uri: &str, method: &str) -> Option<Answer> {
-        match self.link.era() {
+    fn want(&self, link: &Link, uri: &str, method: &str) -> Option<Answer> {
+        match link.era() {
             Era::Modern => {
-                self.listens.wanted.notify_one();
+                self.wanted.notify_one();
                 None
             }
             Era::Legacy => {
                 let params = [b"{\"uri\":", &encode(uri)[..], b"}"].concat();
-                self.link.begin(method, &params).map(|(_, answer)| answer)
+                link.begin(method, &params).map(|(_, answer)| answer)
             }
         }
     }
 
     /// Until the server has been asked to tell of a resource and has said something to it; `answer`
     /// is what `follow` gave. It may never do so.
-    pub(crate) async fn until_asked(&self, uri: &str, answer: Option<Answer>) {
-        match (self.link.era(), answer) {
+    pub(crate) async fn until_asked(&self, link: &Link, uri: &str, answer: Option<Answer>) {
+        match (link.era(), answer) {
             (Era::Modern, _) => {
-                let mut told = self.listens.told.subscribe();
+                let mut told = self.told.subscribe();
                 drop(told.wait_for(|told| told.settles(uri)).await);
             }
             (Era::Legacy, Some(answer)) => drop(answer.await),
@@ -63,23 +64,23 @@ impl Connection {
     }
 
     /// Begins to listen for changes of the server's lists.
-    pub(in crate::upstream) fn listen(&self, hello: &ServerHello) {
+    pub(in crate::upstream) fn listen(&self, link: &Link, hello: &ServerHello) {
         if hello.era == Era::Modern
             && let Some(filter) = lists_filter(hello)
         {
-            *self.listens.lists.lock() = self.begin_listening(&filter);
+            *self.lists.lock() = self.begin_listening(link, &filter);
         }
     }
 
-    fn begin_listening(&self, filter: &[u8]) -> Option<ListenRequest> {
+    fn begin_listening(&self, link: &Link, filter: &[u8]) -> Option<ListenRequest> {
         let params = [b"{\"notifications\":", filter, b"}"].concat();
-        self.link.begin(LISTEN, &params).map(|(id, answer)| ListenRequest { id, answer })
+        link.begin(LISTEN, &params).map(|(id, answer)| ListenRequest { id, answer })
     }
 
     /// Begins to listen for these resources, in the place of those before.
-    fn begin_following(&self, uris: &[String]) -> Option<ListenRequest> {
-        let mut turn = self.listens.turn.lock(); // an acknowledgement may come at once
-        let open = self.begin_listening(&resources_filter(uris))?;
+    fn begin_following(&self, link: &Link, uris: &[String]) -> Option<ListenRequest> {
+        let mut turn = self.turn.lock(); // an acknowledgement may come at once
+        let open = self.begin_listening(link, &resources_filter(uris))?;
         turn.next = Some(open.id);
         Some(open)
     }
@@ -88,14 +89,14 @@ impl Connection {
     pub(in crate::upstream) fn is_told_twice(&self, message: &Message<'_>) -> bool {
         let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
         let id = id.and_then(upstream_id);
-        id.is_some() && self.listens.turn.lock().over == id
+        id.is_some() && self.turn.lock().over == id
     }
 
     /// Its answer is not waited for any more.
-    fn stop_listening(&self, id: UpstreamId) {
-        if self.link.pending.lock().remove(id).is_some() {
+    fn stop_listening(&self, link: &Link, id: UpstreamId) {
+        if link.pending.lock().remove(id).is_some() {
             let mut touched = FlushSet::default();
-            self.link.call_off(id, "no longer wanted", &mut touched);
+            link.call_off(id, "no longer wanted", &mut touched);
             touched.flush();
         }
     }
@@ -104,25 +105,26 @@ impl Connection {
     /// if that is what it says.
     pub(in crate::upstream) fn stopped_telling(
         &self,
+        link: &Link,
         message: &Message<'_>,
         touched: &mut FlushSet,
     ) -> bool {
         let id = message.params.request_id.map(|at| at.of(message.bytes));
         let Some(id) = id.and_then(upstream_id) else { return false };
-        let is_own = match self.link.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Listening(_), .. }) => self.link.era() == Era::Modern,
+        let is_own = match link.pending.lock().get(id) {
+            Some(Entry { waiter: Waiter::Listening(_), .. }) => link.era() == Era::Modern,
             _ => false,
         };
         if !is_own {
             return false;
         }
         let ended = CallError::ServerGone {
-            server: self.link.key.to_string(),
+            server: link.key.to_string(),
             what: "ended the subscription".to_owned(),
             may_have_run: true,
             stderr: Vec::new(),
         };
-        self.link.fail_into(id, &ended, touched)
+        link.fail_into(id, &ended, touched)
     }
 }
 
@@ -176,7 +178,7 @@ async fn keep_lists(connection: &Connection, hello: &ServerHello) {
             Ended::Over => {}
         }
         pauses.wait().await;
-        open = connection.begin_listening(&filter);
+        open = connection.listens.begin_listening(&connection.link, &filter);
         if let Some(ListenRequest { id, .. }) = &open {
             // What has changed meanwhile was not told.
             drop(timeout(PROBE, connection.listens.taken(*id)).await);
@@ -254,7 +256,7 @@ async fn replace(
 ) -> Result<(), Ended> {
     let mut next = match wanted {
         [] => None,
-        _ => Some(connection.begin_following(wanted).ok_or(Ended::Gone)?),
+        _ => Some(connection.listens.begin_following(&connection.link, wanted).ok_or(Ended::Gone)?),
     };
     if let Some(open) = &mut next {
         tokio::select! {
@@ -264,7 +266,7 @@ async fn replace(
         }
     }
     if let Some(ListenRequest { id, .. }) = std::mem::replace(held, next) {
-        connection.stop_listening(id);
+        connection.listens.stop_listening(&connection.link, id);
     }
     Ok(())
 }

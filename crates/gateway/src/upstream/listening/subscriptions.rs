@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use trunkline_wire::{Edits, Message, decode};
+
 use crate::call::Client;
 use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
 
 /// By the server's own URI.
 #[derive(Debug, Default)]
@@ -62,6 +65,15 @@ impl Subscriptions {
     pub(crate) fn inherit(&self, from: &Self) {
         let mut taken = std::mem::take(&mut *from.0.lock());
         self.0.lock().append(&mut taken);
+    }
+
+    /// Tells everybody who wants to hear of it that a resource was updated.
+    pub(in crate::upstream) fn updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
+        let Some(span) = message.params.uri else { return };
+        let Some(uri) = decode(span.of(message.bytes)) else { return };
+        for (client, token) in self.of(&uri) {
+            client.say(message.bytes, &Edits::one(span, &token), touched);
+        }
     }
 
     /// Who is to be told that `uri` was updated, and under which URI. It may lie below what was

@@ -110,6 +110,16 @@ fn likeliest(open: &[AttributedCall]) -> Option<UpstreamId> {
     open.iter().max_by_key(rank).map(|call| call.id)
 }
 
+/// The calls because of which a question is nobody's, if it would be somebody's without them: they
+/// have waited for their clients for long, and all others are of one caller who can be asked.
+pub(in crate::upstream) fn in_the_way(open: &[AttributedCall]) -> Vec<UpstreamId> {
+    let others = || open.iter().filter(|call| call.place != CallPhase::Late);
+    let Some(first) = others().next() else { return Vec::new() };
+    let is_clear = others().all(|call| call.who == first.who) && others().any(|call| call.able);
+    let late = open.iter().filter(|call| call.place == CallPhase::Late && call.who != first.who);
+    late.filter(|_| is_clear).map(|call| call.id).collect()
+}
+
 #[cfg(test)]
 pub(in crate::upstream) mod tests {
     use super::*;

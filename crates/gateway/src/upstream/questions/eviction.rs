@@ -8,18 +8,7 @@ use crate::pump::FlushSet;
 use crate::upstream::calls::pending::Waiter;
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::server::Server;
-use crate::upstream::questions::attribution::{AttributedCall, CallPhase};
 use crate::upstream::transport::UpstreamId;
-
-/// The calls because of which a question is nobody's, if it would be somebody's without them: they
-/// have waited for their clients for long, and all others are of one caller who can be asked.
-pub(in crate::upstream) fn in_the_way(open: &[AttributedCall]) -> Vec<UpstreamId> {
-    let others = || open.iter().filter(|call| call.place != CallPhase::Late);
-    let Some(first) = others().next() else { return Vec::new() };
-    let is_clear = others().all(|call| call.who == first.who) && others().any(|call| call.able);
-    let late = open.iter().filter(|call| call.place == CallPhase::Late && call.who != first.who);
-    late.filter(|_| is_clear).map(|call| call.id).collect()
-}
 
 impl Connection {
     /// Gives these calls up, so that what is asked next can be somebody's.
@@ -110,6 +99,7 @@ mod tests {
     use crate::pump::Refused;
     use crate::upstream::connection::ConnectionParts;
     use crate::upstream::inbound::broken::BrokenLines;
+    use crate::upstream::questions::attribution::in_the_way;
     use crate::upstream::questions::attribution::tests::calls;
     use crate::upstream::questions::parked::Parked;
     use crate::upstream::questions::parking::Parking;

@@ -160,7 +160,7 @@ impl Parking {
             self.leave(parked);
             let connection = connection.upgrade();
             if let Some(connection) = &connection {
-                connection.pass_answers(parked, message, touched);
+                pass_answers(connection, parked, message, touched);
             }
             return match (outcome, connection) {
                 (Outcome::Failure(error), _) => Err(Rejected::new(path, error)),
@@ -279,6 +279,29 @@ impl Parking {
         Ok(parked)
     }
 
+    /// Tells the client soon, and gives the call up when it has not come again for too long.
+    fn look_after(self: &Arc<Self>, parked: &Arc<Parked>) {
+        let (parking, parked) = (Arc::clone(self), Arc::clone(parked));
+        // The gateway's, and not the connection's: a client may come again after its server has gone.
+        let timers = Arc::downgrade(&parking);
+        let waited_for = Arc::clone(&parked);
+        let is_told_later = parking.timers.run(async move {
+            sleep(BUNDLE).await;
+            if let Some(parking) = timers.upgrade() {
+                parking.tell(&waited_for);
+            }
+            // It may be over long before.
+            let parked = Arc::downgrade(&{ waited_for });
+            sleep(PARKED).await;
+            if let (Some(parking), Some(parked)) = (timers.upgrade(), parked.upgrade()) {
+                parking.expire(&parked);
+            }
+        });
+        if !is_told_later {
+            parking.tell(&parked);
+        }
+    }
+
     /// What was asked in the meantime is told to the client, all at once.
     fn tell(&self, parked: &Parked) {
         let mut touched = FlushSet::default();
@@ -371,7 +394,7 @@ impl Connection {
         drop(pending);
         parked.add(message);
         if is_new {
-            self.look_after(&parked);
+            self.parking.look_after(&parked);
         }
         Ok(())
     }
@@ -395,22 +418,8 @@ impl Connection {
         parked.leave_questions(self, touched);
         self.link.call_off(parked.id, "its client did not come again", touched);
         self.link.gave_up(parked.who(), touched);
-        self.made_room_in(touched);
+        self.options.made_room_in(touched);
         true
-    }
-
-    /// What was asked may have been for something else: the server gets its answers all the same,
-    /// and learns what will not be answered any more.
-    fn pass_answers(&self, parked: &Parked, message: &Message<'_>, touched: &mut FlushSet) {
-        let responses = message.text(message.params.input_responses);
-        parked.state.lock().questions.retain(|question| {
-            match era::answered(responses, &question.request.key) {
-                Some(Ok(answer)) => self.link.answer_question(&question.id, answer, touched),
-                _ => return true,
-            }
-            false
-        });
-        parked.leave_questions(self, touched);
     }
 
     /// Answers a request that comes again with what its server has answered meanwhile.
@@ -428,29 +437,6 @@ impl Connection {
         }
         self.deliver_across(path, shape, Payload::Owned(bytes), touched);
         Ok(())
-    }
-
-    /// Tells the client soon, and gives the call up when it has not come again for too long.
-    fn look_after(&self, parked: &Arc<Parked>) {
-        let (parking, parked) = (Arc::clone(&self.parking), Arc::clone(parked));
-        // The gateway's, and not the connection's: a client may come again after its server has gone.
-        let timers = Arc::downgrade(&parking);
-        let waited_for = Arc::clone(&parked);
-        let is_told_later = parking.timers.run(async move {
-            sleep(BUNDLE).await;
-            if let Some(parking) = timers.upgrade() {
-                parking.tell(&waited_for);
-            }
-            // It may be over long before.
-            let parked = Arc::downgrade(&{ waited_for });
-            sleep(PARKED).await;
-            if let (Some(parking), Some(parked)) = (timers.upgrade(), parked.upgrade()) {
-                parking.expire(&parked);
-            }
-        });
-        if !is_told_later {
-            parking.tell(&parked);
-        }
     }
 
     /// A parked call has its client again. `Some`: it has just been answered.
@@ -510,4 +496,23 @@ impl Connection {
 /// Is this the entry of the call?
 fn is_of(entry: &Entry, parked: &Parked) -> bool {
     matches!(&entry.waiter, Waiter::Parked(other) if ptr::eq(&**other, parked))
+}
+
+/// What was asked may have been for something else: the server gets its answers all the same,
+/// and learns what will not be answered any more.
+fn pass_answers(
+    connection: &Connection,
+    parked: &Parked,
+    message: &Message<'_>,
+    touched: &mut FlushSet,
+) {
+    let responses = message.text(message.params.input_responses);
+    parked.state.lock().questions.retain(|question| {
+        match era::answered(responses, &question.request.key) {
+            Some(Ok(answer)) => connection.link.answer_question(&question.id, answer, touched),
+            _ => return true,
+        }
+        false
+    });
+    parked.leave_questions(connection, touched);
 }

@@ -272,11 +272,11 @@ impl Reader for Output {
                 Text::Whole(line) if line.len() < LARGE_MESSAGE => Payload::Borrowed(line),
                 Text::Whole(_) => Payload::Owned(self.lines.take_line()),
                 Text::TooLong(head) => {
-                    self.connection.oversize_line(head);
+                    self.connection.broken.oversize_line(&self.connection.link, head);
                     continue;
                 }
                 Text::TooLongEnd(tail) => {
-                    self.connection.oversize_end(tail);
+                    self.connection.broken.oversize_end(&self.connection.link, tail);
                     continue;
                 }
             };
