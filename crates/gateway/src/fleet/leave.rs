@@ -43,7 +43,7 @@ impl Fleet {
         leaving.push(Arc::clone(server));
         let (pending, done) = (calls(&leaving), CancellationToken::new());
         if pending == 0 || patience.is_zero() {
-            leaving.iter().for_each(|server| server.dismissed.cancel());
+            leaving.iter().for_each(|server| server.signals.dismissed.cancel());
             done.cancel();
             return Retired { pending, done };
         }
@@ -56,7 +56,7 @@ impl Fleet {
                 () = ended(&leaving, until) => {}
                 _ = supervisor.ending(&server) => {} // with all the others
             }
-            leaving.iter().for_each(|server| server.dismissed.cancel());
+            leaving.iter().for_each(|server| server.signals.dismissed.cancel());
             drop(guard);
         };
         drop(self.supervisors.spawn_on(task, &self.runtime));

@@ -149,7 +149,7 @@ impl Fleet {
     }
 
     fn attend(&self, server: &Arc<Server>) {
-        server.is_attended.store(true, Ordering::Relaxed);
+        server.signals.is_attended.store(true, Ordering::Relaxed);
         let task = supervise(Arc::clone(server), self.supervisor.clone());
         drop(self.supervisors.spawn_on(task, &self.runtime));
     }
@@ -184,7 +184,7 @@ impl Fleet {
     /// this id.
     pub fn reconnect(&self, id: &str) -> bool {
         let Some(server) = self.find(id) else { return false };
-        if server.is_attended.swap(true, Ordering::Relaxed) {
+        if server.signals.is_attended.swap(true, Ordering::Relaxed) {
             server.insist();
         } else {
             server.starts_over();

@@ -94,7 +94,7 @@ impl Session {
             return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
         };
         let Some(connection) = asked.snapshot.connection(place) else {
-            if server.share == Share::PerSession {
+            if server.definition.share == Share::PerSession {
                 return asked.refuse(&absent(server), touched); // its calls are with other processes
             }
             return hold(asked, server, changes, shown, touched);

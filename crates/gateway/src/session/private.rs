@@ -18,7 +18,7 @@ impl Session {
         server: &Arc<Server>,
         asked: Option<&SessionRequest<'_>>,
     ) -> Result<Option<Arc<Server>>, CallError> {
-        if self.context.exclusive || server.share == Share::Shared {
+        if self.context.exclusive || server.definition.share == Share::Shared {
             return Ok(None);
         }
         if let Some(SessionRequest { manner: RequestEra::Stateless(how), message, .. }) = asked {
@@ -29,9 +29,9 @@ impl Session {
         let mut privates = self.privates.lock();
         let held = privates.get(server.key.id());
         // The entry may have changed since, or the process may have ended for good.
-        let held = held.filter(|held| held.transport == server.transport);
+        let held = held.filter(|held| held.definition.transport == server.definition.transport);
         let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
-        if let Some(held) = held.filter(|held| !held.dismissed.is_cancelled()) {
+        if let Some(held) = held.filter(|held| !held.signals.dismissed.is_cancelled()) {
             return Ok(Some(Arc::clone(held)));
         }
         let audience = Arc::new(Audience::default());
@@ -39,7 +39,7 @@ impl Session {
         audience.join(&self.client);
         let own = self.start_private(server, audience)?;
         if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
-            before.dismissed.cancel();
+            before.signals.dismissed.cancel();
         }
         Ok(Some(own))
     }
@@ -50,10 +50,11 @@ impl Session {
         let mut pool = self.pool.lock();
         pool.retain(|held| {
             let lives = held.connection().is_some() || !held.is_settled();
-            lives && !held.dismissed.is_cancelled()
+            lives && !held.signals.dismissed.is_cancelled()
         });
-        let same =
-            |held: &&Arc<Server>| held.key == server.key && held.transport == server.transport;
+        let same = |held: &&Arc<Server>| {
+            held.key == server.key && held.definition.transport == server.definition.transport
+        };
         let is_free =
             |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_free());
         if let Some(free) = pool.iter().filter(same).find(is_free) {

@@ -271,7 +271,7 @@ impl Session {
         touched.flush();
         self.context.registry.unsubscribe(&self.client);
         for server in self.privates.lock().values().chain(self.pool.lock().iter()) {
-            server.dismissed.cancel();
+            server.signals.dismissed.cancel();
         }
     }
 }

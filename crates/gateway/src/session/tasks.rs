@@ -81,7 +81,7 @@ impl Session {
     /// The connection over which a server lists the tasks of this client, if it lists any.
     fn task_lister(&self, server: &Arc<Server>) -> Option<Arc<Connection>> {
         let live = server.live().filter(|live| live.hello.lists_tasks())?;
-        match self.context.exclusive || server.share == Share::Shared {
+        match self.context.exclusive || server.definition.share == Share::Shared {
             true => Some(live.connection),
             // Without a process of its own it has no tasks there.
             false => self.privates.lock().get(server.key.id())?.connection(),

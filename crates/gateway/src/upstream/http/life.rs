@@ -53,13 +53,14 @@ impl<'a> Life<'a> {
         dialect: Dialect,
     ) -> Parting {
         let limits = supervisor.limits;
-        let line = HttpTransport::new(&server.key, address, dialect, limits, &server.secrets);
+        let line =
+            HttpTransport::new(&server.key, address, dialect, limits, &server.definition.secrets);
         let line = Arc::new(if server.bearer.is_some() { line.with_login() } else { line });
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits,
             line: Transport::Post(Arc::clone(&line) as _),
-            broken: BrokenLines::new(Arc::clone(&server.secrets)),
+            broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
@@ -76,7 +77,7 @@ impl<'a> Life<'a> {
         let mut attendant = Attendant {
             line: Arc::clone(&life.line),
             pump: supervisor.pump.clone(),
-            guard: server.guarded.then(|| Arc::clone(&supervisor.reach)),
+            guard: server.definition.guarded.then(|| Arc::clone(&supervisor.reach)),
             sockets: JoinSet::new(),
         };
         let end = match life.run(&mut attendant).await {
@@ -125,7 +126,7 @@ impl<'a> Life<'a> {
             }
             _ = self.supervisor.ending(self.server) => return Ok(End::Stopped),
         };
-        *self.server.spoken.0.lock() = Some(self.line.dialect);
+        *self.server.dialect.spoken.0.lock() = Some(self.line.dialect);
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
         let supervisor = self.supervisor.clone();
         if let Some(room) = server.room.clone() {
@@ -148,9 +149,9 @@ impl<'a> Life<'a> {
     fn failed(&self, trouble: &Trouble, phase: Phase) -> End {
         let phase = trouble.phase(phase == Phase::Runtime);
         if phase == Phase::Initialization || trouble.not_this_way {
-            *self.server.spoken.0.lock() = None; // it is there, and is not what it was
+            *self.server.dialect.spoken.0.lock() = None; // it is there, and is not what it was
         }
-        End::Failed(trouble.failure(phase, |text| shown(text, &self.server.secrets)))
+        End::Failed(trouble.failure(phase, |text| shown(text, &self.server.definition.secrets)))
     }
 
     /// Takes the server out of sight and ends its calls.

@@ -82,9 +82,9 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
         Err(trouble) => return unusable(server, supervisor, &trouble),
     };
     mention_proxy(server, supervisor, &address);
-    let spoken = *server.spoken.0.lock();
+    let spoken = *server.dialect.spoken.0.lock();
     let mut first = None;
-    for dialect in ways(place.kind, supervisor.simple, server.era, spoken) {
+    for dialect in ways(place.kind, supervisor.simple, server.definition.era, spoken) {
         match Life::begin(server, supervisor, address.clone(), dialect).await {
             Parting::End(end) => return end,
             // In no way: what is said first is about the way that most servers speak today.
@@ -92,7 +92,7 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
             Parting::NotThisWay(trouble) => first = first.or(Some(trouble)),
         }
     }
-    *server.spoken.0.lock() = None;
+    *server.dialect.spoken.0.lock() = None;
     let nothing = || {
         let advice = "leave out `era`, or set `type` to `http`";
         Trouble::new("cannot be spoken to: the older transport has no stateless era", advice)
@@ -112,7 +112,11 @@ fn mention_proxy(server: &Server, supervisor: &Supervisor, address: &Address) {
 
 fn unusable(server: &Server, supervisor: &Supervisor, trouble: &Trouble) -> End {
     let phase = trouble.phase(false);
-    never_started(server, supervisor, trouble.failure(phase, |text| shown(text, &server.secrets)))
+    never_started(
+        server,
+        supervisor,
+        trouble.failure(phase, |text| shown(text, &server.definition.secrets)),
+    )
 }
 
 #[cfg(test)]

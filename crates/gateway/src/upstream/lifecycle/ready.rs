@@ -59,7 +59,7 @@ fn publish(
     supervisor: &Supervisor,
 ) {
     for warning in server.new_warnings(&listing.warnings) {
-        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
+        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
     }
     connection.link.transport.learn(&listing);
     if connection.options.room.as_ref().is_some_and(|room| room.holds) {
@@ -140,10 +140,10 @@ fn not_listed(server: &Server, kind: ListKind, error: &HandshakeError) {
         HandshakeError::Silent(_) => {} // it has ended, and that is said elsewhere
         HandshakeError::Loop => {
             tracing::error!(server = %server.key, "{error}; it is left out; {LOOP_ADVICE}");
-            server.dismissed.cancel();
+            server.signals.dismissed.cancel();
         }
         _ => {
-            let why = shown(&error.to_string(), &server.secrets);
+            let why = shown(&error.to_string(), &server.definition.secrets);
             tracing::warn!(server = %server.key, "{} not read again: {why}", kind.member());
         }
     }

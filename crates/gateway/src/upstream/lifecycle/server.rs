@@ -37,48 +37,73 @@ use crate::upstream::stdio::stderr::LastWords;
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) key: Identity,
+    pub(crate) definition: Arc<ServerDefinition>,
+    pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
+    /// The clients it may speak to.
+    pub(crate) audience: Arc<Audience>,
+    services: Services,
+    /// Where its calls wait, if they may.
+    pub(crate) room: Option<Arc<WaitQueue>>,
+    filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
+    status: watch::Sender<Status>,
+    settled_once: AtomicBool,
+    offer: ServerOffer,
+    pub(in crate::upstream) dialect: LearntDialect,
+    pub(in crate::upstream) breaker: Mutex<Breaker, rank::ServerBreaker>,
+    /// What its process has written to stderr, also when that has ended.
+    words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
+    pub(crate) signals: ServerSignals,
+}
+
+/// What its entry in the config says, but for its name and what is shown of it.
+#[derive(Debug)]
+pub(crate) struct ServerDefinition {
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
     /// In which era it is spoken to, if that is not to be found out.
     pub(in crate::upstream) era: Era,
     pub(crate) guarded: bool,
-    /// Under what its login is kept, and who knows it.
+    /// Under what its login is kept.
     login: Option<String>,
-    pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
-    /// The clients it may speak to.
-    pub(crate) audience: Arc<Audience>,
-    /// It is to end although the gateway goes on.
-    pub(crate) dismissed: CancellationToken,
-    filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
-    settled_once: AtomicBool,
-    status: watch::Sender<Status>,
-    /// What its listings were warned about, so that it is said once.
-    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+    calls: CallRules,
+}
+
+/// What it offers, now and before.
+#[derive(Debug, Default)]
+struct ServerOffer {
     live: Mutex<Option<Live>, rank::ServerLive>,
-    /// What it said when it last ran; `None`: nothing is remembered.
-    remembered: Option<Remembered>,
     /// The connection before this one, for what clients had subscribed to.
     before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
+    /// What it offered when it was last there, while it is expected back.
+    kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    /// What it said when it last ran; `None`: nothing is remembered.
+    remembered: Option<Remembered>,
+    /// What its listings were warned about, so that it is said once.
+    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+}
+
+/// How it is spoken to, as far as that was found out.
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct LearntDialect {
     /// In the network: how it was last spoken to.
     pub(in crate::upstream) spoken: Spoken,
     /// As a process: the era it was found to be of.
     pub(in crate::upstream) known: Known,
-    calls: CallRules,
-    provisions: Services,
-    /// Where its calls wait, if they may.
-    pub(crate) room: Option<Arc<WaitQueue>>,
-    pub(in crate::upstream) breaker: Mutex<Breaker, rank::ServerBreaker>,
-    /// What its process has written to stderr, also when that has ended.
-    words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
-    /// What it offered when it was last there, while it is expected back.
-    kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
-    /// Somebody wants it tried again now; or wants it given up, and says why.
+}
+
+/// What its supervisor is told.
+#[derive(Debug, Default)]
+pub(crate) struct ServerSignals {
+    /// It is to end although the gateway goes on.
+    pub(crate) dismissed: CancellationToken,
+    /// It is to be tried again now.
     pub(in crate::upstream) wake: Notify,
+    /// It is to be given up as it is; `verdict` says why.
     pub(in crate::upstream) condemned: Notify,
-    /// Somebody wants it tried although it waits for a login.
-    pub(in crate::upstream) insisted: Notify,
     verdict: Mutex<String, rank::ServerVerdict>,
+    /// It is to be tried although it waits for a login.
+    pub(in crate::upstream) insisted: Notify,
     /// A supervisor looks after it.
     pub(crate) is_attended: AtomicBool,
 }
@@ -129,73 +154,57 @@ impl Server {
             let bell = Arc::clone(&provisions.bell);
             Arc::new(WaitQueue::new(key.clone(), holds, at_once, bell))
         });
-        Self {
-            key,
+        let definition = Arc::new(ServerDefinition {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
             era: spec.era,
             guarded: spec.guarded,
             login: spec.login,
-            bearer,
-            audience,
-            dismissed: CancellationToken::new(),
-            filter: Mutex::new(Arc::new(spec.filter)),
-            settled_once: AtomicBool::new(false),
-            status: watch::Sender::new(Status::default()),
-            warned: Mutex::default(),
-            live: Mutex::new(None),
-            remembered,
-            before: Mutex::new(None),
-            spoken: Spoken::default(),
-            known: Known::default(),
             calls: spec.calls,
-            provisions: provisions.clone(),
-            room,
+        });
+        let offer = ServerOffer { remembered, ..ServerOffer::default() };
+        let filter = Mutex::new(Arc::new(spec.filter));
+        let services = provisions.clone();
+        let new = Self::of(key, definition, audience, services);
+        Self { bearer, room, filter, offer, ..new }
+    }
+
+    fn of(
+        key: Identity,
+        definition: Arc<ServerDefinition>,
+        audience: Arc<Audience>,
+        services: Services,
+    ) -> Self {
+        Self {
+            key,
+            definition,
+            bearer: None,
+            audience,
+            services,
+            room: None,
+            filter: Mutex::default(),
+            status: watch::Sender::new(Status::default()),
+            settled_once: AtomicBool::new(false),
+            offer: ServerOffer::default(),
+            dialect: LearntDialect::default(),
             breaker: Mutex::default(),
             words: Mutex::default(),
-            kept: Mutex::default(),
-            wake: Notify::new(),
-            condemned: Notify::new(),
-            insisted: Notify::new(),
-            verdict: Mutex::default(),
-            is_attended: AtomicBool::new(false),
+            signals: ServerSignals::default(),
         }
     }
 
     /// Another process of the same server, for one client alone.
     pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
+        let services = Services { holds: false, ..self.services.clone() };
         Self {
-            key: self.key.clone(),
-            transport: self.transport.clone(),
-            secrets: Arc::clone(&self.secrets),
-            share: self.share,
-            era: self.era,
-            guarded: self.guarded,
-            login: self.login.clone(),
             bearer: self.bearer.clone(),
-            audience,
-            dismissed: CancellationToken::new(),
-            filter: Mutex::default(),
-            settled_once: AtomicBool::new(false),
-            status: watch::Sender::new(Status::default()),
-            warned: Mutex::default(),
-            live: Mutex::new(None),
-            remembered: None,
-            before: Mutex::new(None),
-            spoken: self.spoken.passed_on(),
-            known: self.known.passed_on(),
-            calls: self.calls,
-            provisions: Services { holds: false, ..self.provisions.clone() },
             room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
-            breaker: Mutex::default(),
-            words: Mutex::default(),
-            kept: Mutex::default(),
-            wake: Notify::new(),
-            condemned: Notify::new(),
-            insisted: Notify::new(),
-            verdict: Mutex::default(),
-            is_attended: AtomicBool::new(false),
+            dialect: LearntDialect {
+                spoken: self.dialect.spoken.passed_on(),
+                known: self.dialect.known.passed_on(),
+            },
+            ..Self::of(self.key.clone(), Arc::clone(&self.definition), audience, services)
         }
     }
 
@@ -203,11 +212,11 @@ impl Server {
     /// was listed there stays listed, and whoever calls it before it is ready waits, as for a server
     /// that comes back.
     pub(crate) fn succeed(&self, old: &Self) {
-        let before = old.connection().or_else(|| old.before.lock().clone());
-        *self.before.lock() = before;
+        let before = old.connection().or_else(|| old.offer.before.lock().clone());
+        *self.offer.before.lock() = before;
         let room = self.room.as_ref().filter(|room| room.holds);
         if let Some((room, listing)) = room.zip(old.listing()) {
-            *self.kept.lock() = Some(listing);
+            *self.offer.kept.lock() = Some(listing);
             room.open();
         }
     }
@@ -215,12 +224,12 @@ impl Server {
     /// Would `spec` start the same thing, by whatever name?
     pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
         **self.key.id() == *spec.id
-            && self.transport == spec.transport
-            && self.share == spec.share
-            && self.era == spec.era
-            && self.guarded == spec.guarded
-            && self.login == spec.login
-            && self.calls == spec.calls
+            && self.definition.transport == spec.transport
+            && self.definition.share == spec.share
+            && self.definition.era == spec.era
+            && self.definition.guarded == spec.guarded
+            && self.definition.login == spec.login
+            && self.definition.calls == spec.calls
     }
 
     /// What it was made of.
@@ -228,15 +237,15 @@ impl Server {
         ServerSpec {
             id: self.key.id().to_string(),
             key: self.key.to_string(),
-            transport: self.transport.clone(),
+            transport: self.definition.transport.clone(),
             disabled: false,
-            secrets: (*self.secrets).clone(),
+            secrets: (*self.definition.secrets).clone(),
             filter: (*self.filter()).clone(),
-            share: self.share,
-            era: self.era,
-            guarded: self.guarded,
-            login: self.login.clone(),
-            calls: self.calls,
+            share: self.definition.share,
+            era: self.definition.era,
+            guarded: self.definition.guarded,
+            login: self.definition.login.clone(),
+            calls: self.definition.calls,
         }
     }
 
@@ -260,7 +269,7 @@ impl Server {
 
     /// It has ended, or is told to, and will not come again.
     pub(crate) fn is_done(&self) -> bool {
-        self.dismissed.is_cancelled() || self.status.borrow().state == State::Stopped
+        self.signals.dismissed.is_cancelled() || self.status.borrow().state == State::Stopped
     }
 
     /// Was it ever running, failed or stopped?
@@ -282,8 +291,8 @@ impl Server {
                 news = Some((status.state.word(), status.state.why()));
             }
         });
-        self.provisions.news.send_replace(());
-        let events = self.provisions.watch.as_ref().and_then(|watch| watch.events.as_ref());
+        self.services.news.send_replace(());
+        let events = self.services.watch.as_ref().and_then(|watch| watch.events.as_ref());
         if let (Some(sink), Some((state, why))) = (events, news) {
             let server = self.key.name();
             sink.put(Event::ServerChanged { server, state, why });
@@ -301,7 +310,7 @@ impl Server {
 
     /// Of these warnings, those that were not given before.
     pub(crate) fn new_warnings(&self, warnings: &[String]) -> Vec<String> {
-        let mut warned = self.warned.lock();
+        let mut warned = self.offer.warned.lock();
         if warned.len() > MOST_WARNINGS {
             return Vec::new();
         }
@@ -309,33 +318,33 @@ impl Server {
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {
-        let before = std::mem::replace(&mut *self.live.lock(), live);
+        let before = std::mem::replace(&mut *self.offer.live.lock(), live);
         if let Some(before) = before {
-            let mut held = self.before.lock();
+            let mut held = self.offer.before.lock();
             *held = Some(before.connection);
         }
     }
 
     /// The connection before this one, once.
     pub(crate) fn take_subscriptions(&self) -> Option<Arc<Connection>> {
-        let before = self.before.lock().take()?;
+        let before = self.offer.before.lock().take()?;
         let now = self.connection();
         Some(before).filter(|before| !now.is_some_and(|now| Arc::ptr_eq(&now, before)))
     }
 
     pub(crate) fn live(&self) -> Option<Live> {
-        self.live.lock().clone()
+        self.offer.live.lock().clone()
     }
 
     /// What it said of itself when it last ran, in this process or an earlier one.
     pub(crate) fn remembered(&self) -> Option<Arc<KnownListing>> {
-        self.remembered.as_ref()?.last()
+        self.offer.remembered.as_ref()?.last()
     }
 
     /// It runs, and has said this of itself.
     pub(in crate::upstream) fn remember(&self, hello: &ServerHello) {
-        if let Some(remembered) = &self.remembered {
-            remembered.keep(hello, &self.secrets);
+        if let Some(remembered) = &self.offer.remembered {
+            remembered.keep(hello, &self.definition.secrets);
         }
     }
 
@@ -351,15 +360,15 @@ impl Server {
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
-        self.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
+        self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
     }
 
     /// What a connection to it is given.
     pub(in crate::upstream) fn outfit(&self) -> ConnectionOptions {
         ConnectionOptions {
             room: self.room.clone(),
-            watch: self.provisions.watch.clone(),
-            timeout: self.calls.timeout,
+            watch: self.services.watch.clone(),
+            timeout: self.definition.calls.timeout,
         }
     }
 
@@ -367,14 +376,14 @@ impl Server {
     pub(in crate::upstream) fn expect_back(&self) {
         let Some(room) = self.room.as_ref().filter(|room| room.holds) else { return };
         if let Some(live) = self.live() {
-            *self.kept.lock() = Some(live.listing);
+            *self.offer.kept.lock() = Some(live.listing);
         }
         room.open();
     }
 
     /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
     pub(in crate::upstream) fn give_up(&self, what: &str) -> bool {
-        let was_kept = self.kept.lock().take().is_some();
+        let was_kept = self.offer.kept.lock().take().is_some();
         if let Some(room) = &self.room {
             room.shut(what);
         }
@@ -383,7 +392,7 @@ impl Server {
 
     /// It is there: whoever waits is let in.
     pub(in crate::upstream) fn welcome_back(&self, connection: &Arc<Connection>) {
-        *self.kept.lock() = None;
+        *self.offer.kept.lock() = None;
         if let Some(room) = &self.room {
             room.welcome(connection);
         }
@@ -391,8 +400,8 @@ impl Server {
 
     /// What it offers, or offered before it went and is expected back.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
-        live.or_else(|| self.kept.lock().clone())
+        let live = self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
+        live.or_else(|| self.offer.kept.lock().clone())
     }
 
     /// Its calls may wait for it now.
@@ -407,7 +416,7 @@ impl Server {
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
             return Err(Rejected::new(path, error));
         };
-        room.admit(path, Cause::Away, self.calls.timeout.or(self.provisions.call))?;
+        room.admit(path, Cause::Away, self.definition.calls.timeout.or(self.services.call))?;
         room.release(touched); // it may have come back at this moment
         Ok(())
     }
@@ -419,8 +428,8 @@ impl Server {
         changes: &[(Span, &[u8])],
         asker: Asker<'_>,
     ) -> Option<Arc<CallRecord>> {
-        let watch = self.provisions.watch.as_ref()?;
-        let hop = match self.transport {
+        let watch = self.services.watch.as_ref()?;
+        let hop = match self.definition.transport {
             Transport::Stdio { .. } => SpanKind::Pipe,
             Transport::Remote { .. } => SpanKind::Network,
         };
@@ -439,13 +448,13 @@ impl Server {
     /// It is to be tried again now, as if it had never failed.
     pub(crate) fn try_again(&self) {
         self.breaker.lock().close();
-        self.wake.notify_waiters(); // whoever does not wait needs no waking
+        self.signals.wake.notify_waiters(); // whoever does not wait needs no waking
     }
 
     /// The same, also if it waits for a login.
     pub(crate) fn insist(&self) {
         self.try_again();
-        self.insisted.notify_waiters();
+        self.signals.insisted.notify_waiters();
     }
 
     /// It is going to be started although it had been given up for good.
@@ -463,8 +472,8 @@ impl Server {
             return; // that is known, and it is being tried
         };
         connection.health.condemn();
-        *self.verdict.lock() = why;
-        self.condemned.notify_one();
+        *self.signals.verdict.lock() = why;
+        self.signals.condemned.notify_one();
     }
 
     /// Whether it fails its health checks, as far as the connection that it has now is concerned.
@@ -475,8 +484,8 @@ impl Server {
     }
 
     pub(in crate::upstream) async fn condemned(&self) -> String {
-        self.condemned.notified().await;
-        std::mem::take(&mut *self.verdict.lock())
+        self.signals.condemned.notified().await;
+        std::mem::take(&mut *self.signals.verdict.lock())
     }
 
     /// Why a call to this server cannot be made now, in words for whoever called.

@@ -22,7 +22,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
     if server.give_up("is not running any more") {
         supervisor.registry.changed();
     }
-    server.is_attended.store(false, Ordering::Relaxed);
+    server.signals.is_attended.store(false, Ordering::Relaxed);
 }
 
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
@@ -72,7 +72,7 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
         }
         tokio::select! {
             () = sleep_until(until) => {}
-            () = server.wake.notified() => {}
+            () = server.signals.wake.notified() => {}
             _ = supervisor.ending(server) => return,
         }
         begin_again(server);
@@ -91,7 +91,7 @@ async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) 
     let Some(bearer) = &server.bearer else { return false };
     tokio::select! {
         () = bearer.changed(version) => {}
-        () = server.insisted.notified() => {}
+        () = server.signals.insisted.notified() => {}
         _ = supervisor.ending(server) => return false,
     }
     begin_again(server);
@@ -99,7 +99,7 @@ async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) 
 }
 
 async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
-    let launch = match &server.transport {
+    let launch = match &server.definition.transport {
         Transport::Remote { url, kind, headers } => {
             let place = Remote { url, kind: *kind, headers };
             return http::live(server, supervisor, place).await;
@@ -121,7 +121,7 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
                 phase: Phase::Startup,
                 what: shown(
                     &format!("could not be started: {}", with_cause(&error)),
-                    &server.secrets,
+                    &server.definition.secrets,
                 ),
                 advice: String::new(),
                 permanent: !error.may_retry(),

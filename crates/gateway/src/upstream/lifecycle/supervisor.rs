@@ -138,7 +138,7 @@ impl Supervisor {
         tokio::select! {
             biased;
             farewell = farewell => farewell,
-            () = server.dismissed.cancelled() => ONE_SERVER,
+            () = server.signals.dismissed.cancelled() => ONE_SERVER,
         }
     }
 
@@ -167,7 +167,7 @@ impl Supervisor {
 
     /// A server in the network comes back by itself; nothing is started for it.
     pub(in crate::upstream) fn restart_of(&self, server: &Server) -> Restart {
-        self.restart.of(&server.transport)
+        self.restart.of(&server.definition.transport)
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let shared_out = processes.iter().filter(|process| !process.audience.is_exclusive());
     let running: Vec<_> = shared_out.filter_map(|it| Some((it, it.connection()?))).collect();
     if let Some((idle, _)) = running.iter().find(|(_, connection)| connection.link.is_free()) {
-        idle.dismissed.cancel();
+        idle.signals.dismissed.cancel();
         return true;
     }
     let waiting = running.iter().filter_map(|(process, connection)| {
@@ -48,7 +48,7 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
             let gives_way = connection.parking.give_way(connection, parked, &mut touched);
             if gives_way {
                 tracing::info!(server = %process.key, "a call whose client has not come again gives way");
-                process.dismissed.cancel();
+                process.signals.dismissed.cancel();
             }
             gives_way
         },
@@ -71,7 +71,7 @@ fn take_from_the_absent(processes: &[Arc<Server>]) -> bool {
         server = %process.key,
         "the process of a session whose client has not been heard of gives way to another's"
     );
-    process.dismissed.cancel();
+    process.signals.dismissed.cancel();
     true
 }
 

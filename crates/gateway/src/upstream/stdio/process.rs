@@ -56,7 +56,7 @@ impl<'a> Life<'a> {
             key: server.key.clone(),
             limits: supervisor.limits,
             line: Transport::Pipe(outbox.clone()),
-            broken: BrokenLines::new(Arc::clone(&server.secrets)),
+            broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
@@ -68,7 +68,7 @@ impl<'a> Life<'a> {
             supervisor,
             connection: Arc::new(connection),
             outbox,
-            words: Arc::new(LastWords::new(Arc::clone(&server.secrets))),
+            words: Arc::new(LastWords::new(Arc::clone(&server.definition.secrets))),
             output_ended: CancellationToken::new(),
             words_ended: CancellationToken::new(),
             output_failed: CancellationToken::new(),
@@ -108,11 +108,11 @@ impl<'a> Life<'a> {
 
     async fn run(&mut self, tree: &mut Tree) -> End {
         let give_up = self.supervisor.limits.give_up;
-        let opening = match self.server.era {
+        let opening = match self.server.definition.era {
             _ if self.supervisor.simple => Opening::Initialize,
             Era::Legacy => Opening::Initialize,
             Era::Modern => Opening::Insist,
-            Era::Auto => Opening::Find(&self.server.known),
+            Era::Auto => Opening::Find(&self.server.dialect.known),
         };
         let (server, connection) = (self.server, &self.connection);
         let ready = become_ready(server, connection, self.supervisor, opening, self.started);
@@ -171,7 +171,7 @@ impl<'a> Life<'a> {
 
     /// It has ended before it was ready.
     fn ended_early(&self, what: &str) -> End {
-        if self.server.known.ended() {
+        if self.server.dialect.known.ended() {
             tracing::debug!(server = %self.server.key, "{what} when it was asked for its era");
             return End::OtherWay;
         }
@@ -199,7 +199,7 @@ impl<'a> Life<'a> {
     }
 
     fn failed(&self, phase: Phase, what: &str) -> End {
-        let what = shown(what, &self.server.secrets);
+        let what = shown(what, &self.server.definition.secrets);
         let stderr = match phase {
             Phase::Runtime => self.words.quoted(),
             Phase::Startup | Phase::Initialization => self.words.quoted_from_start(),
