@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trunkline_http::{Events, Response, Url};
-use trunkline_wire::{Kind, decode, is_json, member, scan};
+use trunkline_wire::is_json;
 
 use crate::call::Payload;
 use crate::error::CallError;
@@ -27,10 +27,10 @@ impl HttpTransport {
             _ if self.dialect == Dialect::Modern => {} // there are none
             (Purpose::Initialize(_), Verdict::Message | Verdict::Events) => {
                 let id = response.headers.text("mcp-session-id").filter(|id| !id.is_empty());
-                self.pool.lock().session.name(id.map(str::to_owned));
+                self.connections.pool.lock().session.name(id.map(str::to_owned));
             }
             (Purpose::Listen, Verdict::Events) => {
-                self.pool.lock().listening = Listening::Yes;
+                self.connections.pool.lock().listening = Listening::Yes;
             }
             _ => {}
         }
@@ -74,21 +74,9 @@ impl HttpTransport {
     ) {
         let payload = one_line(payload);
         if let Purpose::Initialize(_) = purpose {
-            self.note_revision(payload.bytes());
+            self.connections.note_revision(payload.bytes());
         }
         connection.receive(payload, purpose.id(), touched);
-    }
-
-    /// Every later request names the revision that was agreed on.
-    fn note_revision(&self, answer: &[u8]) {
-        let Ok(message) = scan(answer) else { return };
-        if message.kind != Kind::Answer {
-            return;
-        }
-        let revision = member(message.text(message.result), "protocolVersion").and_then(decode);
-        if let Some(revision) = revision {
-            self.pool.lock().session.agree(revision.into_owned());
-        }
     }
 
     /// The message has arrived; nothing more comes back here.
@@ -110,7 +98,7 @@ impl HttpTransport {
 
     /// The handshake is over: everything may be sent.
     pub(super) fn open_gate(&self, touched: &mut FlushSet) {
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         if pool.closed {
             return;
         }
@@ -121,12 +109,12 @@ impl HttpTransport {
             pool.start(Exchange::bare(Purpose::Listen, Vec::new()), touched);
         }
         drop(pool);
-        self.attention.notify_one();
+        self.connections.attention.notify_one();
     }
 
     /// An event that is not a message: the older transport says where to post to.
     pub(super) fn named_event(&self, name: &[u8], data: &[u8], touched: &mut FlushSet) {
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         if self.dialect != Dialect::Older || *name != *b"endpoint" || pool.gate != Gate::Shut {
             tracing::debug!(server = %self.key, "an event of an unknown kind is left alone");
             return;
@@ -137,11 +125,11 @@ impl HttpTransport {
                 pool.gate = Gate::Handshake;
                 pool.offer_idle(touched);
                 drop(pool);
-                self.attention.notify_one();
+                self.connections.attention.notify_one();
             }
             Err(trouble) => {
                 drop(pool);
-                self.give_up(trouble);
+                self.connections.give_up(trouble);
             }
         }
     }
@@ -154,11 +142,11 @@ impl HttpTransport {
         events: &Events,
         touched: &mut FlushSet,
     ) {
-        let Some(exchange) = self.release(slot, facts.keep, touched) else { return };
+        let Some(exchange) = self.connections.release(slot, facts.keep, touched) else { return };
         let (after, retry) = (events.last_id().to_vec(), events.retry());
         match exchange.purpose {
             Purpose::Listen if self.dialect == Dialect::Older => {
-                self.give_up(Trouble::new("closed its stream of events", ""));
+                self.connections.give_up(Trouble::new("closed its stream of events", ""));
             }
             Purpose::Listen if self.is_outdated(&exchange) => {}
             Purpose::Listen => {
@@ -168,7 +156,8 @@ impl HttpTransport {
                 let tries = if lasted { 0 } else { exchange.tries.saturating_add(1) };
                 let listen = Exchange { tries, ..Exchange::bare(Purpose::Listen, after) };
                 let pause = backoff(tries.saturating_sub(1));
-                self.delay(listen, retry.map_or(pause, |retry| retry.max(REOPEN_SOONEST)));
+                self.connections
+                    .delay(listen, retry.map_or(pause, |retry| retry.max(REOPEN_SOONEST)));
             }
             Purpose::Call(id) | Purpose::Resume(id) => {
                 let Some(connection) = self.connection() else { return };
@@ -182,13 +171,14 @@ impl HttpTransport {
                     return connection.lose_call(id, &self.gone(what, true), touched);
                 }
                 let resume = Exchange::bare(Purpose::Resume(id), after);
-                self.delay(resume, retry.map_or(REOPEN_FIRST, |retry| retry.max(REOPEN_SOONEST)));
+                self.connections
+                    .delay(resume, retry.map_or(REOPEN_FIRST, |retry| retry.max(REOPEN_SOONEST)));
             }
             Purpose::Initialize(id) => {
                 if self.connection().is_some_and(|connection| is_open(&connection, id)) {
                     let what = "ended its stream of events before it answered the handshake";
                     let not_this_way = self.dialect == Dialect::Modern;
-                    self.give_up(Trouble { not_this_way, ..Trouble::new(what, "") });
+                    self.connections.give_up(Trouble { not_this_way, ..Trouble::new(what, "") });
                 }
             }
             Purpose::Initialized | Purpose::Tell | Purpose::Goodbye => {}

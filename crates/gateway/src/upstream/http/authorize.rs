@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
 use crate::pump::FlushSet;
-use crate::upstream::http::exchange::{Exchange, Purpose};
+use crate::upstream::http::exchange::{Exchange, Purpose, RefusedExchange};
 use crate::upstream::http::facts::Facts;
 use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
@@ -18,13 +18,6 @@ use crate::upstream::http::trouble::Trouble;
 const MOST_INTRODUCTIONS: u8 = 2;
 /// A header that could not be renewed is asked for again after this.
 const PAUSE: Duration = Duration::from_secs(5);
-
-/// A request that was refused for who sent it.
-#[derive(Debug)]
-pub(super) struct Unknown {
-    pub(super) exchange: Exchange,
-    refusal: Refusal,
-}
 
 /// Is it about who we are, and not about what we may do at all?
 fn asks_who(status: u16, challenges: &[String]) -> bool {
@@ -48,13 +41,13 @@ impl HttpTransport {
             return Some(exchange);
         }
         exchange.introductions += 1;
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         if pool.closed {
             return None;
         }
         if exchange.introduction != pool.session.introduction {
             drop(pool); // there is another header since
-            self.start(exchange, touched);
+            self.connections.start(exchange, touched);
             return None;
         }
         let refusal = Refusal {
@@ -64,7 +57,7 @@ impl HttpTransport {
         };
         // Others would be refused as well.
         pool.is_unknown |= facts.status == 401;
-        pool.park(Unknown { exchange, refusal });
+        pool.park(RefusedExchange { exchange, refusal });
         drop(pool);
         self.unknown.notify_one();
         None
@@ -72,7 +65,7 @@ impl HttpTransport {
 
     /// Careless servers repeat what they were told.
     pub(super) fn without_token(&self, text: &str) -> String {
-        let said = self.pool.lock().session.authorization.clone();
+        let said = self.connections.pool.lock().session.authorization.clone();
         let token = said.as_deref().map(|said| said.rsplit(' ').next().unwrap_or(said));
         match token.filter(|token| !token.is_empty()) {
             Some(token) => text.replace(token, "***"),
@@ -82,7 +75,7 @@ impl HttpTransport {
 
     /// This is said from now on; what waits for it is sent.
     fn authorize(&self, authorization: Option<&Authorization>, touched: &mut FlushSet) {
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         pool.session.authorize(authorization.map(|known| Arc::clone(&known.value)));
         pool.is_unknown = false;
         for exchange in pool.unpark(|_| true) {
@@ -90,7 +83,7 @@ impl HttpTransport {
         }
         pool.offer_idle(touched);
         drop(pool);
-        self.attention.notify_one();
+        self.connections.attention.notify_one();
     }
 }
 
@@ -120,7 +113,7 @@ pub(super) async fn keep(line: Arc<HttpTransport>, bearer: Arc<dyn Bearer>) {
                         held = Some(other);
                     }
                     _ if held.is_none() => {}
-                    _ => return line.give_up(Trouble::new("was logged out from", "")),
+                    _ => return line.connections.give_up(Trouble::new("was logged out from", "")),
                 }
             }
         }
@@ -159,7 +152,7 @@ async fn renewed(
             held.map(|held| Authorization { renew_at, ..held })
         }
         Err(no) => {
-            line.give_up(trouble(&no));
+            line.connections.give_up(trouble(&no));
             None
         }
     }
@@ -170,7 +163,8 @@ async fn ask(line: &HttpTransport, bearer: &dyn Bearer) -> Option<Authorization>
     let mut found = None;
     loop {
         // They stay where they are meanwhile: nobody has to ask whether they may have run.
-        let refusal = line.pool.lock().unknown.first().map(|first| first.refusal.clone());
+        let refusal =
+            line.connections.pool.lock().unknown.first().map(|first| first.refusal.clone());
         let Some(refusal) = refusal else { break };
         match bearer.refused(&refusal).await {
             Ok(other) => {
@@ -188,12 +182,12 @@ fn deny(line: &HttpTransport, refusal: &Refusal, no: &NoAuthorization) {
     let mut touched = FlushSet::default();
     let mut trouble = trouble(no);
     trouble.what.push_str(&format!(" (HTTP {})", refusal.status));
-    let same = |unknown: &Unknown| {
+    let same = |unknown: &RefusedExchange| {
         let other = &unknown.refusal;
         other.status == refusal.status
             && (refusal.status == 401 || other.challenges == refusal.challenges)
     };
-    let mut pool = line.pool.lock();
+    let mut pool = line.connections.pool.lock();
     let denied: Vec<_> = pool.unpark(same);
     pool.is_unknown = false;
     drop(pool);
@@ -205,10 +199,10 @@ fn deny(line: &HttpTransport, refusal: &Refusal, no: &NoAuthorization) {
     let is_over =
         matches!(no, NoAuthorization::NeedsLogin { .. } | NoAuthorization::Rejected { .. });
     if is_over && refusal.said.is_some() {
-        line.give_up(trouble);
+        line.connections.give_up(trouble);
     } else {
-        line.pool.lock().offer_idle(&mut touched);
-        line.attention.notify_one();
+        line.connections.pool.lock().offer_idle(&mut touched);
+        line.connections.attention.notify_one();
     }
     touched.flush();
 }

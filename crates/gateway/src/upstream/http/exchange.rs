@@ -6,6 +6,7 @@ use bytes::Bytes;
 use trunkline_wire::Edits;
 
 use crate::limits::LARGE_MESSAGE;
+use crate::login::Refusal;
 use crate::upstream::transport::UpstreamId;
 
 /// What an exchange is for.
@@ -119,4 +120,11 @@ impl Kept {
             Self::Large(bytes) => bytes,
         }
     }
+}
+
+/// A request that was refused for who sent it.
+#[derive(Debug)]
+pub(super) struct RefusedExchange {
+    pub(super) exchange: Exchange,
+    pub(super) refusal: Refusal,
 }

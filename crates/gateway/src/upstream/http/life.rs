@@ -84,7 +84,7 @@ impl<'a> Life<'a> {
             Ok(end) => end,
             Err(trouble) if trouble.not_this_way => {
                 life.connection.close("is spoken to in another way", &[]);
-                life.line.close_all();
+                life.line.connections.close_all();
                 return Parting::NotThisWay(trouble);
             }
             Err(trouble) => life.failed(&trouble, Phase::Initialization),
@@ -180,7 +180,7 @@ impl<'a> Life<'a> {
                 drop(timeout(GOODBYE, attendant.say_goodbye()).await);
             }
         }
-        self.line.close_all();
+        self.line.connections.close_all();
         attendant.sockets.shutdown().await;
         self.tasks.shutdown().await;
     }
@@ -189,7 +189,7 @@ impl<'a> Life<'a> {
 /// Never, unless the older transport should have said where to post to.
 async fn no_endpoint(line: &HttpTransport) {
     sleep(ENDPOINT_EVENT).await;
-    if line.pool.lock().gate != Gate::Shut {
+    if line.connections.pool.lock().gate != Gate::Shut {
         std::future::pending::<()>().await;
     }
 }
@@ -208,24 +208,24 @@ impl Attendant {
     async fn attend(&mut self) -> Trouble {
         loop {
             let more = {
-                let mut pool = self.line.pool.lock();
+                let mut pool = self.line.connections.pool.lock();
                 if let Some(trouble) = pool.trouble.take() {
                     return trouble;
                 }
                 pool.open_more()
             };
             for _ in 0..more {
-                self.sockets.spawn(connect(self.line.url(), self.guard.clone()));
+                self.sockets.spawn(connect(self.line.connections.url(), self.guard.clone()));
             }
-            let tick = self.line.next_tick();
+            let tick = self.line.connections.next_tick();
             tokio::select! {
-                () = self.line.attention.notified() => {}
+                () = self.line.connections.attention.notified() => {}
                 Some(opened) = self.sockets.join_next() => {
                     if let Err(trouble) = self.opened(opened.unwrap_or_else(|_| Err(interrupted()))) {
                         return trouble;
                     }
                 }
-                () = until(tick) => self.line.tick(),
+                () = until(tick) => self.line.connections.tick(),
             }
         }
     }
@@ -238,7 +238,7 @@ impl Attendant {
             })
         });
         let Err(trouble) = adopted else { return Ok(()) };
-        let streams = self.line.pool.lock().not_opened();
+        let streams = self.line.connections.pool.lock().not_opened();
         let Some(streams) = streams else { return Err(trouble) };
         let what = shown(&trouble.what, &self.line.secrets);
         tracing::debug!(server = %self.line.key, "{what}");
@@ -253,7 +253,7 @@ impl Attendant {
     /// Waits until the server has heard every notification.
     async fn finish_telling(&mut self) {
         let line = Arc::clone(&self.line);
-        while line.pool.lock().is_telling() {
+        while line.connections.pool.lock().is_telling() {
             tokio::select! {
                 () = line.told.notified() => {}
                 _ = self.attend() => return, // it cannot be reached any more
@@ -263,11 +263,11 @@ impl Attendant {
 
     /// Tells the server that its session ends.
     async fn say_goodbye(&mut self) {
-        if self.line.pool.lock().session.id.is_none() {
+        if self.line.connections.pool.lock().session.id.is_none() {
             return;
         }
         let mut touched = FlushSet::default();
-        self.line.start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
+        self.line.connections.start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
         touched.flush();
         let line = Arc::clone(&self.line);
         tokio::select! {
@@ -302,8 +302,10 @@ async fn follow_sessions(
         let opened = handshake::initialize(&connection, &capabilities, instance);
         match timeout(supervisor.limits.give_up, opened).await {
             Ok(Ok(_)) => catch_up(&connection, &hello),
-            Ok(Err(error)) => line.give_up(Trouble::new(error.to_string(), "")),
-            Err(_) => line.give_up(Trouble::new("did not open a new session in time", "")),
+            Ok(Err(error)) => line.connections.give_up(Trouble::new(error.to_string(), "")),
+            Err(_) => {
+                line.connections.give_up(Trouble::new("did not open a new session in time", ""));
+            }
         }
     }
 }

@@ -6,12 +6,10 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Secrets;
-use trunkline_http::Url;
 use trunkline_wire::{Edits, MODERN, Message, scan};
 
 use crate::identity::Identity;
@@ -21,12 +19,12 @@ use crate::pump::{FlushSet, Pump, Refused};
 use crate::upstream::connection::Connection;
 use crate::upstream::http::address::{Address, Session};
 use crate::upstream::http::connect::Socket;
+use crate::upstream::http::connections::Connections;
 use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::fields::{Annotated, annotated, fields};
-use crate::upstream::http::pool::{Gate, Pool, Unkept};
+use crate::upstream::http::pool::{Gate, Pool};
 use crate::upstream::http::responses::Responses;
-use crate::upstream::http::slot::{Ending, Slot};
-use crate::upstream::http::trouble::Trouble;
+use crate::upstream::http::slot::Slot;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::transport::UpstreamId;
 use crate::upstream::transport::{Heading, Post};
@@ -36,8 +34,7 @@ pub(super) struct HttpTransport {
     pub(super) dialect: Dialect,
     pub(super) key: Identity,
     pub(super) limits: Limits,
-    // Taken while the open calls are locked, and holds connections' slots and outboxes below it.
-    pub(super) pool: Mutex<Pool, rank::HttpPool>,
+    pub(super) connections: Connections,
     pub(super) secrets: Arc<Secrets>,
     /// Who we are to it may come of a login.
     pub(super) has_login: bool,
@@ -46,8 +43,6 @@ pub(super) struct HttpTransport {
     /// Calls refused for their headers, with how; they wait until the tools were listed again.
     pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>, rank::MismatchedHeaders>,
     connection: OnceLock<Weak<Connection>>,
-    /// There is something to do that takes time.
-    pub(super) attention: Notify,
     /// The server has forgotten the session: a new one is needed.
     pub(super) session_lost: Notify,
     /// A notification was heard, or never will be.
@@ -83,13 +78,12 @@ impl HttpTransport {
             dialect,
             key: key.clone(),
             limits,
-            pool: Mutex::new(pool),
+            connections: Connections { pool: Mutex::new(pool), attention: Notify::new() },
             secrets: Arc::clone(secrets),
             has_login: false,
             tools: Mutex::default(),
             mismatched: Mutex::default(),
             connection: OnceLock::new(),
-            attention: Notify::new(),
             session_lost: Notify::new(),
             told: Notify::new(),
             parted: Notify::new(),
@@ -101,7 +95,7 @@ impl HttpTransport {
     #[must_use]
     pub(super) fn with_login(mut self) -> Self {
         self.has_login = true;
-        self.pool.get_mut().is_unknown = true;
+        self.connections.pool.get_mut().is_unknown = true;
         self
     }
 
@@ -115,99 +109,25 @@ impl HttpTransport {
         self.connection.get().and_then(Weak::upgrade)
     }
 
-    pub(super) fn url(&self) -> Url {
-        self.pool.lock().session.address.url.clone()
-    }
-
     /// Takes a new connection into use.
     pub(super) fn adopt(self: &Arc<Self>, socket: Socket, pump: &Pump) -> io::Result<()> {
         let slot = Arc::new(Slot::new());
         let responses = Responses::new(Arc::clone(self), Arc::clone(&slot));
         let (input, sink, reader) = socket.split(Box::new(responses), &slot.outbox)?;
         slot.outbox.connect(sink, pump);
-        self.pool.lock().add(&slot);
+        self.connections.pool.lock().add(&slot);
         // What came with the last bytes of a TLS handshake has been read already.
         pump.read(input, reader).poke();
         let mut touched = FlushSet::default();
-        self.pool.lock().offer(&slot, &mut touched);
+        self.connections.pool.lock().offer(&slot, &mut touched);
         touched.flush();
         Ok(())
-    }
-
-    /// Ends an exchange and lets its connection serve on: for so long, or not at all.
-    pub(super) fn release(
-        &self,
-        slot: &Arc<Slot>,
-        keep: Option<Duration>,
-        touched: &mut FlushSet,
-    ) -> Option<Exchange> {
-        let released = self.pool.lock().release(slot, keep, touched);
-        released
-            .unwrap_or_else(|Unkept| self.drop_slot(slot).exchange.map(|(exchange, _)| exchange))
-    }
-
-    /// As `release`, for an exchange that needs nothing more.
-    pub(super) fn finish(&self, slot: &Arc<Slot>, keep: Option<Duration>, touched: &mut FlushSet) {
-        let mut pool = self.pool.lock();
-        match pool.release(slot, keep, touched) {
-            Ok(exchange) => exchange.into_iter().for_each(|exchange| pool.recycle(exchange)),
-            Err(Unkept) => {
-                drop(pool);
-                self.drop_slot(slot);
-            }
-        }
-    }
-
-    /// A connection is over.
-    pub(super) fn drop_slot(&self, slot: &Arc<Slot>) -> Ending {
-        self.pool.lock().remove(slot);
-        let ending = slot.end();
-        self.attention.notify_one(); // something may wait for a connection
-        ending
-    }
-
-    /// Sends an exchange, now or as soon as there is a connection.
-    pub(super) fn start(&self, exchange: Exchange, touched: &mut FlushSet) {
-        let waits = self.pool.lock().start(exchange, touched);
-        if waits {
-            self.attention.notify_one();
-        }
-    }
-
-    pub(super) fn delay(&self, exchange: Exchange, pause: Duration) {
-        let mut pool = self.pool.lock();
-        if !pool.closed {
-            pool.delay(exchange, pause);
-        }
-        drop(pool);
-        self.attention.notify_one();
-    }
-
-    /// The server is to be given up.
-    pub(super) fn give_up(&self, trouble: Trouble) {
-        self.pool.lock().trouble.get_or_insert(trouble);
-        self.attention.notify_one();
-    }
-
-    pub(super) fn next_tick(&self) -> Option<Instant> {
-        self.pool.lock().next_tick()
-    }
-
-    pub(super) fn tick(&self) {
-        let mut touched = FlushSet::default();
-        self.pool.lock().tick(&mut touched);
-        touched.flush();
     }
 
     /// The header fields of a request of the stateless era, in `room`, which is empty.
     pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8], mut room: Vec<u8>) -> Vec<u8> {
         fields(heading, body, &self.tools.lock(), &mut room);
         room
-    }
-
-    /// Closes what `close` has left open.
-    pub(super) fn close_all(&self) {
-        self.pool.lock().close_all();
     }
 }
 
@@ -222,7 +142,7 @@ impl Post for HttpTransport {
     ) -> Result<(), Refused> {
         let modern = heading.filter(|_| self.dialect == Dialect::Modern);
         let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         pool.check_room()?;
         let purpose = match (id, pool.gate) {
             (Some(id), Gate::Open) if discovers => Purpose::Initialize(id),
@@ -237,23 +157,23 @@ impl Post for HttpTransport {
         let waits = pool.start(exchange, touched);
         drop(pool);
         if waits {
-            self.attention.notify_one();
+            self.connections.attention.notify_one();
         }
         Ok(())
     }
 
     fn may_have_run(&self, id: UpstreamId) -> bool {
-        self.pool.lock().may_have_run(id)
+        self.connections.pool.lock().may_have_run(id)
     }
 
     fn is_on_its_way(&self, id: UpstreamId) -> bool {
-        self.pool.lock().is_on_its_way(id)
+        self.connections.pool.lock().is_on_its_way(id)
     }
 
     fn forget(&self, id: UpstreamId) {
         match self.dialect {
-            Dialect::Modern => self.pool.lock().call_off(id),
-            Dialect::Streamable | Dialect::Older => self.pool.lock().forget(id),
+            Dialect::Modern => self.connections.pool.lock().call_off(id),
+            Dialect::Streamable | Dialect::Older => self.connections.pool.lock().forget(id),
         }
     }
 
@@ -271,7 +191,7 @@ impl Post for HttpTransport {
     }
 
     fn close(&self) {
-        self.pool.lock().close();
+        self.connections.pool.lock().close();
     }
 }
 

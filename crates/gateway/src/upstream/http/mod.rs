@@ -4,6 +4,7 @@ mod address;
 mod answers;
 mod authorize;
 mod connect;
+mod connections;
 mod exchange;
 mod facts;
 mod fields;

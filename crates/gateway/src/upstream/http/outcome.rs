@@ -40,16 +40,18 @@ impl HttpTransport {
         body: &[u8],
         touched: &mut FlushSet,
     ) {
-        let in_session = self.pool.lock().session.covers(facts.session);
-        let Some(mut exchange) = self.release(slot, facts.keep, touched) else { return };
+        let in_session = self.connections.pool.lock().session.covers(facts.session);
+        let Some(mut exchange) = self.connections.release(slot, facts.keep, touched) else {
+            return;
+        };
         match facts.verdict {
             Verdict::Redirect => {
-                let url = self.url();
+                let url = self.connections.url();
                 match redirected(&url, facts.location.as_deref(), exchange.hops) {
                     Ok(url) => {
                         exchange.hops += 1;
-                        self.pool.lock().session.move_to(url);
-                        self.start(exchange, touched);
+                        self.connections.pool.lock().session.move_to(url);
+                        self.connections.start(exchange, touched);
                     }
                     Err(what) => {
                         let trouble = Trouble::new(what, "set `url` to where it leads");
@@ -62,9 +64,9 @@ impl HttpTransport {
             }
             Verdict::Later => self.busy(exchange, facts, touched),
             // It may only be unwell: that says nothing about its era.
-            _ if self.is_probe(&exchange) && matches!(facts.status, 500 | 501) => {
+            _ if is_probe(self.dialect, &exchange) && matches!(facts.status, 500 | 501) => {
                 exchange.delays += 1;
-                self.delay(exchange, REOPEN_FIRST);
+                self.connections.delay(exchange, REOPEN_FIRST);
             }
             Verdict::Compressed => {
                 let what = "answers compressed, which was not asked for";
@@ -90,12 +92,6 @@ impl HttpTransport {
         }
     }
 
-    /// Is it the question for the era, asked for the first time?
-    fn is_probe(&self, exchange: &Exchange) -> bool {
-        let asks = matches!(exchange.purpose, Purpose::Initialize(_));
-        asks && self.dialect == Dialect::Modern && exchange.delays == 0
-    }
-
     fn ruled(
         &self,
         exchange: Exchange,
@@ -106,14 +102,14 @@ impl HttpTransport {
     ) {
         let status = facts.status;
         match ruling {
-            Ruling::Deliver if self.is_mismatch(&exchange, body) => self.list_first(exchange, body),
+            Ruling::Deliver if is_mismatch(&exchange, body) => self.list_first(exchange, body),
             Ruling::Deliver => {
                 self.answered(exchange.purpose, Payload::Borrowed(body.trim_ascii()), touched);
             }
             Ruling::SessionLost => self.lost_session(exchange, touched),
             Ruling::OtherEra => {
                 let trouble = Trouble::new("does not speak as it did before", "");
-                self.give_up(Trouble { not_this_way: true, ..trouble.clone() });
+                self.connections.give_up(Trouble { not_this_way: true, ..trouble.clone() });
                 self.fail(exchange, trouble, false, touched);
             }
             Ruling::Unauthorized => {
@@ -137,14 +133,6 @@ impl HttpTransport {
         }
     }
 
-    /// Does the server find fault with the headers of a call? It may want others than its list said.
-    fn is_mismatch(&self, exchange: &Exchange, body: &[u8]) -> bool {
-        exchange.renewals == 0
-            && exchange.fields.starts_with(CALLS_TOOL)
-            && scan(body)
-                .is_ok_and(|message| member(message.text(message.error), "code") == Some(b"-32020"))
-    }
-
     /// Its tools are listed again before the call is made once more.
     fn list_first(&self, mut exchange: Exchange, refusal: &[u8]) {
         let Some(connection) = self.connection() else { return };
@@ -164,11 +152,11 @@ impl HttpTransport {
                     self.fields(&Heading::of(&message, &[]), message.bytes, Vec::new());
             }
             if self.is_unwanted(&exchange) {
-                self.pool.lock().recycle(exchange);
+                self.connections.pool.lock().recycle(exchange);
             } else if exchange.fields == before {
                 self.answered(exchange.purpose, Payload::Borrowed(refusal.trim_ascii()), touched);
             } else {
-                self.start(exchange, touched);
+                self.connections.start(exchange, touched);
             }
         }
     }
@@ -190,7 +178,7 @@ impl HttpTransport {
     /// The session is gone, and with it nothing that this request has done. Once a new one is
     /// there, it is sent again.
     fn lost_session(&self, mut exchange: Exchange, touched: &mut FlushSet) {
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         if pool.closed {
             return;
         }
@@ -204,7 +192,7 @@ impl HttpTransport {
             exchange.renewals += 1;
             pool.wait_in_front(exchange);
             drop(pool);
-            return self.attention.notify_one();
+            return self.connections.attention.notify_one();
         }
         drop(pool);
         let what = "does not keep its sessions";
@@ -220,7 +208,7 @@ impl HttpTransport {
             Some(pause) => {
                 exchange.delays += 1;
                 tracing::debug!(server = %self.key, "is busy; a request waits {} s", pause.as_secs());
-                self.delay(exchange, pause);
+                self.connections.delay(exchange, pause);
             }
             None => {
                 let asked = retry_after.and_then(|text| seconds(text, now.as_secs()));
@@ -252,10 +240,10 @@ impl HttpTransport {
                 }
             };
             let advice = "check the path in `url`".to_owned();
-            return self.give_up(Trouble { advice, ..self.not_mcp(what, facts, body) });
+            return self.connections.give_up(Trouble { advice, ..self.not_mcp(what, facts, body) });
         }
         let Some(mut exchange) = self.introduce(exchange, facts, touched) else { return };
-        let heard = self.pool.lock().listening == Listening::Yes;
+        let heard = self.connections.pool.lock().listening == Listening::Yes;
         let later = facts.verdict == Verdict::Later || matches!(status, 408 | 500..=599);
         match exchange.purpose {
             Purpose::Listen if heard && in_session && status == 404 => {
@@ -264,11 +252,11 @@ impl HttpTransport {
             Purpose::Listen if later || (heard && status == 409) => {
                 exchange.tries = exchange.tries.saturating_add(1);
                 let pause = backoff(exchange.tries);
-                self.delay(exchange, pause);
+                self.connections.delay(exchange, pause);
             }
             Purpose::Listen => {
                 tracing::debug!(server = %self.key, status, "has no stream for its own messages");
-                self.pool.lock().listening = Listening::No;
+                self.connections.pool.lock().listening = Listening::No;
             }
             _ if later => self.retry_stream(exchange, touched),
             _ => {
@@ -281,7 +269,7 @@ impl HttpTransport {
     /// Is it the stream of a session that is no more?
     pub(super) fn is_outdated(&self, exchange: &Exchange) -> bool {
         let is_listen = exchange.purpose == Purpose::Listen;
-        is_listen && exchange.session != self.pool.lock().session.number
+        is_listen && exchange.session != self.connections.pool.lock().session.number
     }
 
     /// A stream could not be opened: again, after a pause; for a call's answer a few times.
@@ -292,13 +280,13 @@ impl HttpTransport {
             return self.fail(exchange, Trouble::new(what, ""), true, touched);
         }
         let pause = backoff(exchange.tries);
-        self.delay(exchange, pause);
+        self.connections.delay(exchange, pause);
     }
 
     /// The connection ended before any answer, and the server may have seen the request.
     pub(super) fn unanswered(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         match exchange.purpose {
-            _ if self.is_unwanted(&exchange) => self.pool.lock().recycle(exchange),
+            _ if self.is_unwanted(&exchange) => self.connections.pool.lock().recycle(exchange),
             Purpose::Listen | Purpose::Resume(_) if self.dialect == Dialect::Streamable => {
                 if !self.is_outdated(&exchange) {
                     self.retry_stream(exchange, touched);
@@ -306,11 +294,11 @@ impl HttpTransport {
             }
             purpose if self.can_be_repeated(purpose) && exchange.tries < MOST_UNSENT => {
                 exchange.tries += 1;
-                let mut pool = self.pool.lock();
+                let mut pool = self.connections.pool.lock();
                 if !pool.closed {
                     pool.wait_in_front(exchange); // for a new connection
                     drop(pool);
-                    self.attention.notify_one();
+                    self.connections.attention.notify_one();
                 }
             }
             _ => self.broke_off(exchange, "closed the connection before it answered", touched),
@@ -339,19 +327,19 @@ impl HttpTransport {
     /// The connection ended before any of the request was written.
     pub(super) fn unsent(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         if self.is_unwanted(&exchange) {
-            return self.pool.lock().recycle(exchange);
+            return self.connections.pool.lock().recycle(exchange);
         }
         exchange.tries = exchange.tries.saturating_add(1);
         if exchange.tries > MOST_UNSENT {
             let what = "closes its connections before anything can be sent";
             return self.fail(exchange, Trouble::new(what, ""), false, touched);
         }
-        let mut pool = self.pool.lock();
+        let mut pool = self.connections.pool.lock();
         if !pool.closed {
             pool.wait_in_front(exchange);
             pool.offer_idle(touched);
             drop(pool);
-            self.attention.notify_one();
+            self.connections.attention.notify_one();
         }
     }
 
@@ -361,9 +349,9 @@ impl HttpTransport {
             return self.fail(exchange, Trouble::new(what, ""), true, touched);
         };
         // A server that went has taken its other connections with it: what is made again needs a new one.
-        self.pool.lock().drop_idle();
+        self.connections.pool.lock().drop_idle();
         connection.lose_call(id, &self.gone(what.to_owned(), true), touched);
-        self.pool.lock().recycle(exchange);
+        self.connections.pool.lock().recycle(exchange);
     }
 
     pub(super) fn fail(
@@ -375,13 +363,13 @@ impl HttpTransport {
     ) {
         let Trouble { what, advice, .. } = &trouble;
         match exchange.purpose {
-            Purpose::Initialize(_) => self.give_up(trouble),
+            Purpose::Initialize(_) => self.connections.give_up(trouble),
             Purpose::Initialized => {
                 let what = shown(what, &self.secrets);
                 tracing::warn!(server = %self.key, "{what} when it was told `initialized`");
                 self.open_gate(touched);
             }
-            Purpose::Listen if self.dialect == Dialect::Older => self.give_up(trouble),
+            Purpose::Listen if self.dialect == Dialect::Older => self.connections.give_up(trouble),
             Purpose::Call(id) | Purpose::Resume(id) => {
                 let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
                 let what = shown(&format!("{what}{advice}"), &self.secrets);
@@ -396,7 +384,7 @@ impl HttpTransport {
                 self.told.notify_one();
             }
         }
-        self.pool.lock().recycle(exchange);
+        self.connections.pool.lock().recycle(exchange);
     }
 
     /// How the text begins, fit to be shown.
@@ -415,4 +403,18 @@ impl HttpTransport {
 pub(super) fn backoff(tries: u8) -> Duration {
     let doublings = u32::from(tries).min(16);
     varied(REOPEN_FIRST.saturating_mul(1 << doublings).min(REOPEN_LONGEST))
+}
+
+/// Is it the question for the era, asked for the first time?
+fn is_probe(dialect: Dialect, exchange: &Exchange) -> bool {
+    let asks = matches!(exchange.purpose, Purpose::Initialize(_));
+    asks && dialect == Dialect::Modern && exchange.delays == 0
+}
+
+/// Does the server find fault with the headers of a call? It may want others than its list said.
+fn is_mismatch(exchange: &Exchange, body: &[u8]) -> bool {
+    exchange.renewals == 0
+        && exchange.fields.starts_with(CALLS_TOOL)
+        && scan(body)
+            .is_ok_and(|message| member(message.text(message.error), "code") == Some(b"-32020"))
 }

@@ -11,8 +11,7 @@ use crate::limits::{
 };
 use crate::pump::{FlushSet, Refused};
 use crate::upstream::http::address::Session;
-use crate::upstream::http::authorize::Unknown;
-use crate::upstream::http::exchange::{Exchange, Kept, Purpose};
+use crate::upstream::http::exchange::{Exchange, Kept, Purpose, RefusedExchange};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::transport::UpstreamId;
@@ -26,25 +25,38 @@ pub(super) struct Pool {
     pub(super) trouble: Option<Trouble>,
     pub(super) closed: bool,
     /// Requests refused for who sent them; and nothing is sent before that is known.
-    pub(super) unknown: Vec<Unknown>,
+    pub(super) unknown: Vec<RefusedExchange>,
     pub(super) is_unknown: bool,
     slots: Vec<Arc<Slot>>,
     idle: Vec<Arc<Slot>>,
     /// Connections that are being opened.
     opening: usize,
-    /// What the handshake consists of goes before all else.
-    urgent: VecDeque<Exchange>,
-    waiting: VecDeque<Exchange>,
-    waiting_bytes: usize,
-    delayed: Vec<(Instant, Exchange)>,
+    queued: QueuedExchanges,
     ticked: Instant,
     /// After a failure: no connection is opened before then.
     patience: Option<Instant>,
     /// How often in a row the server has closed a connection that it had not said to close.
     cuts: u8,
-    /// Buffers for bodies and fields, emptied, and one for heads.
+    buffers: PoolBuffers,
+}
+
+/// Room that is used again.
+#[derive(Debug, Default)]
+struct PoolBuffers {
+    /// For bodies and fields, emptied.
     spares: Vec<Vec<u8>>,
     head: Vec<u8>,
+}
+
+/// What has not been sent yet.
+#[derive(Debug, Default)]
+struct QueuedExchanges {
+    /// What the handshake consists of goes before all else.
+    urgent: VecDeque<Exchange>,
+    waiting: VecDeque<Exchange>,
+    delayed: Vec<(Instant, Exchange)>,
+    /// The bodies of all of them.
+    bytes: usize,
 }
 
 /// What may be sent.
@@ -89,15 +101,11 @@ impl Pool {
             slots: Vec::new(),
             idle: Vec::new(),
             opening: 0,
-            urgent: VecDeque::new(),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            delayed: Vec::new(),
+            queued: QueuedExchanges::default(),
             ticked: Instant::now(),
             patience: None,
             cuts: 0,
-            spares: Vec::new(),
-            head: Vec::new(),
+            buffers: PoolBuffers::default(),
         }
     }
 
@@ -105,12 +113,13 @@ impl Pool {
         if self.closed {
             return Err(Refused::Closed);
         }
-        let unsent = self.waiting.len() + self.urgent.len() + self.delayed.len();
+        let unsent =
+            self.queued.waiting.len() + self.queued.urgent.len() + self.queued.delayed.len();
         let waiting = unsent + self.unknown.len();
         if waiting >= QUEUED_MESSAGES {
             return Err(Refused::Full("too many calls wait for it"));
         }
-        if self.waiting_bytes >= QUEUED_BYTES {
+        if self.queued.bytes >= QUEUED_BYTES {
             return Err(Refused::Full("too many bytes wait for it"));
         }
         Ok(())
@@ -123,7 +132,7 @@ impl Pool {
 
     /// An empty buffer.
     pub(super) fn spare(&mut self) -> Vec<u8> {
-        self.spares.pop().unwrap_or_default()
+        self.buffers.spares.pop().unwrap_or_default()
     }
 
     /// The exchange is over; its buffers serve again.
@@ -136,9 +145,9 @@ impl Pool {
     }
 
     fn take_back(&mut self, mut buffer: Vec<u8>) {
-        if self.spares.len() < SPARES && (1..=SPARE_CAPACITY).contains(&buffer.capacity()) {
+        if self.buffers.spares.len() < SPARES && (1..=SPARE_CAPACITY).contains(&buffer.capacity()) {
             buffer.clear();
-            self.spares.push(buffer);
+            self.buffers.spares.push(buffer);
         }
     }
 
@@ -169,9 +178,9 @@ impl Pool {
     ) -> Result<(), Exchange> {
         exchange.session = self.session.number;
         exchange.introduction = self.session.introduction;
-        self.head.clear();
-        self.session.head(&exchange, &mut self.head);
-        slot.begin(exchange, &self.head, touched)
+        self.buffers.head.clear();
+        self.session.head(&exchange, &mut self.buffers.head);
+        slot.begin(exchange, &self.buffers.head, touched)
     }
 
     fn passes(&self, purpose: Purpose) -> bool {
@@ -184,52 +193,52 @@ impl Pool {
     }
 
     fn wait(&mut self, exchange: Exchange) {
-        self.waiting_bytes += exchange.body.len();
+        self.queued.bytes += exchange.body.len();
         if is_urgent(exchange.purpose) || self.gate == Gate::Shut {
-            self.urgent.push_back(exchange);
+            self.queued.urgent.push_back(exchange);
         } else {
-            self.waiting.push_back(exchange);
+            self.queued.waiting.push_back(exchange);
         }
     }
 
     /// Goes before what waits already: it has waited before.
     pub(super) fn wait_in_front(&mut self, exchange: Exchange) {
-        self.waiting_bytes += exchange.body.len();
+        self.queued.bytes += exchange.body.len();
         if is_urgent(exchange.purpose) || self.gate == Gate::Shut {
-            self.urgent.push_front(exchange);
+            self.queued.urgent.push_front(exchange);
         } else {
-            self.waiting.push_front(exchange);
+            self.queued.waiting.push_front(exchange);
         }
     }
 
     pub(super) fn delay(&mut self, exchange: Exchange, pause: Duration) {
-        self.waiting_bytes += exchange.body.len();
-        self.delayed.push((Instant::now() + pause, exchange));
+        self.queued.bytes += exchange.body.len();
+        self.queued.delayed.push((Instant::now() + pause, exchange));
     }
 
     /// It waits until it is known who we are to the server.
-    pub(super) fn park(&mut self, unknown: Unknown) {
-        self.waiting_bytes += unknown.exchange.body.len();
+    pub(super) fn park(&mut self, unknown: RefusedExchange) {
+        self.queued.bytes += unknown.exchange.body.len();
         self.unknown.push(unknown);
     }
 
-    pub(super) fn unpark(&mut self, which: impl Fn(&Unknown) -> bool) -> Vec<Exchange> {
+    pub(super) fn unpark(&mut self, which: impl Fn(&RefusedExchange) -> bool) -> Vec<Exchange> {
         let taken = self.unknown.extract_if(.., |unknown| which(unknown));
         let taken: Vec<_> = taken.map(|unknown| unknown.exchange).collect();
         let bytes: usize = taken.iter().map(|exchange| exchange.body.len()).sum();
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
+        self.queued.bytes = self.queued.bytes.saturating_sub(bytes);
         taken
     }
 
     fn next(&mut self) -> Option<Exchange> {
-        let urgent = self.urgent.iter().position(|exchange| self.passes(exchange.purpose));
+        let urgent = self.queued.urgent.iter().position(|exchange| self.passes(exchange.purpose));
         let next = match urgent {
-            Some(at) => self.urgent.remove(at),
-            None if self.gate == Gate::Open && !self.is_unknown => self.waiting.pop_front(),
+            Some(at) => self.queued.urgent.remove(at),
+            None if self.gate == Gate::Open && !self.is_unknown => self.queued.waiting.pop_front(),
             None => None,
         };
         let next = next?;
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(next.body.len());
+        self.queued.bytes = self.queued.bytes.saturating_sub(next.body.len());
         Some(next)
     }
 
@@ -290,9 +299,10 @@ impl Pool {
         if self.patience.is_some_and(|until| Instant::now() < until) {
             return 0;
         }
-        let urgent = self.urgent.iter().filter(|exchange| self.passes(exchange.purpose)).count();
+        let urgent =
+            self.queued.urgent.iter().filter(|exchange| self.passes(exchange.purpose)).count();
         let passes = self.gate == Gate::Open && !self.is_unknown;
-        let waiting = if passes { self.waiting.len() } else { 0 };
+        let waiting = if passes { self.queued.waiting.len() } else { 0 };
         let more = (urgent + waiting)
             .saturating_sub(self.opening)
             .min(REMOTE_CONNECTIONS.saturating_sub(self.slots.len() + self.opening))
@@ -306,15 +316,16 @@ impl Pool {
     pub(super) fn not_opened(&mut self) -> Option<VecDeque<Exchange>> {
         self.opening = self.opening.saturating_sub(1);
         let is_call = |exchange: &Exchange| !exchange.purpose.is_stream();
-        let needed = self.urgent.iter().any(is_call) || self.waiting.iter().any(is_call);
+        let needed =
+            self.queued.urgent.iter().any(is_call) || self.queued.waiting.iter().any(is_call);
         let deserted = needed && self.slots.iter().all(|slot| listens(slot));
         if self.gate == Gate::Shut || self.slots.is_empty() || deserted {
             return None;
         }
         self.patience = Some(Instant::now() + TICK);
         let (streams, calls) =
-            self.waiting.drain(..).partition(|exchange| exchange.purpose.is_stream());
-        self.waiting = calls;
+            self.queued.waiting.drain(..).partition(|exchange| exchange.purpose.is_stream());
+        self.queued.waiting = calls;
         Some(streams)
     }
 
@@ -322,7 +333,7 @@ impl Pool {
     pub(super) fn next_tick(&self) -> Option<Instant> {
         let ticks = self.slots.iter().any(|slot| !listens(slot)) || self.patience.is_some();
         let soon = ticks.then(|| self.ticked + TICK);
-        self.delayed.iter().map(|(due, _)| *due).chain(soon).min()
+        self.queued.delayed.iter().map(|(due, _)| *due).chain(soon).min()
     }
 
     /// Sends what is due and closes what has lasted long enough.
@@ -331,10 +342,10 @@ impl Pool {
         self.ticked = now;
         self.patience = self.patience.filter(|until| now < *until);
         let (due, later): (Vec<_>, _) =
-            std::mem::take(&mut self.delayed).into_iter().partition(|(due, _)| *due <= now);
-        self.delayed = later;
+            std::mem::take(&mut self.queued.delayed).into_iter().partition(|(due, _)| *due <= now);
+        self.queued.delayed = later;
         for (_, exchange) in due {
-            self.waiting_bytes = self.waiting_bytes.saturating_sub(exchange.body.len());
+            self.queued.bytes = self.queued.bytes.saturating_sub(exchange.body.len());
             self.start(exchange, touched);
         }
         let stale: Vec<_> = self.idle.extract_if(.., |slot| !slot.is_fresh(now)).collect();
@@ -352,9 +363,9 @@ impl Pool {
     }
 
     fn unsent(&self) -> impl Iterator<Item = &Exchange> {
-        let delayed = self.delayed.iter().map(|(_, exchange)| exchange);
+        let delayed = self.queued.delayed.iter().map(|(_, exchange)| exchange);
         let unknown = self.unknown.iter().map(|unknown| &unknown.exchange);
-        self.urgent.iter().chain(&self.waiting).chain(delayed).chain(unknown)
+        self.queued.urgent.iter().chain(&self.queued.waiting).chain(delayed).chain(unknown)
     }
 
     /// May the server have seen this request?
@@ -373,11 +384,11 @@ impl Pool {
     /// Nobody waits for the answer to this request any more.
     pub(super) fn forget(&mut self, id: UpstreamId) {
         let other = |exchange: &Exchange| exchange.purpose.id() != Some(id);
-        self.urgent.retain(other);
-        self.waiting.retain(other);
-        self.delayed.retain(|(_, exchange)| other(exchange));
+        self.queued.urgent.retain(other);
+        self.queued.waiting.retain(other);
+        self.queued.delayed.retain(|(_, exchange)| other(exchange));
         self.unknown.retain(|unknown| other(&unknown.exchange));
-        self.waiting_bytes = self.unsent().map(|exchange| exchange.body.len()).sum();
+        self.queued.bytes = self.unsent().map(|exchange| exchange.body.len()).sum();
         for slot in &self.slots {
             slot.forget(id);
         }
@@ -398,8 +409,8 @@ impl Pool {
         self.gate = Gate::Handshake;
         self.listening = Listening::No;
         let other = |exchange: &Exchange| exchange.purpose != Purpose::Listen;
-        self.waiting.retain(other);
-        self.delayed.retain(|(_, exchange)| other(exchange));
+        self.queued.waiting.retain(other);
+        self.queued.delayed.retain(|(_, exchange)| other(exchange));
         for slot in self.slots.iter().filter(|slot| listens(slot)) {
             slot.close();
         }
@@ -414,11 +425,11 @@ impl Pool {
     /// Nothing more is sent. One idle connection is spared for the farewell.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        self.urgent.clear();
-        self.waiting.clear();
-        self.delayed.clear();
+        self.queued.urgent.clear();
+        self.queued.waiting.clear();
+        self.queued.delayed.clear();
         self.unknown.clear();
-        self.waiting_bytes = 0;
+        self.queued.bytes = 0;
         let spared = if self.session.id.is_some() { self.idle.pop() } else { None };
         self.idle.clear();
         for slot in &self.slots {
@@ -510,7 +521,7 @@ mod tests {
             }
         }
         assert_eq!(slots, REMOTE_CONNECTIONS);
-        assert_eq!(pool.waiting.len(), 1000 - REMOTE_CONNECTIONS);
+        assert_eq!(pool.queued.waiting.len(), 1000 - REMOTE_CONNECTIONS);
         touched.flush();
     }
 
@@ -527,7 +538,10 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(|id| pool.may_have_run(id)), [false, false, false, true]);
         pool.forget(1);
         pool.forget(2);
-        assert_eq!((pool.waiting.len(), pool.delayed.len(), pool.waiting_bytes), (0, 0, 0));
+        assert_eq!(
+            (pool.queued.waiting.len(), pool.queued.delayed.len(), pool.queued.bytes),
+            (0, 0, 0)
+        );
         touched.flush();
     }
 

@@ -67,7 +67,7 @@ impl Responses {
         let Some((purpose, session)) = self.slot.purpose() else {
             tracing::debug!(server = %self.line.key, "a response nobody asked for");
             self.over = true;
-            self.line.drop_slot(&self.slot);
+            self.line.connections.drop_slot(&self.slot);
             return false;
         };
         let facts = Facts::new(purpose, session, self.line.dialect, &response);
@@ -90,7 +90,7 @@ impl Responses {
         let body = self.raw.get(head..).unwrap_or_default();
         self.line.answered(facts.purpose, Payload::Borrowed(body), touched);
         self.raw.clear();
-        self.line.finish(&self.slot, facts.keep, touched);
+        self.line.connections.finish(&self.slot, facts.keep, touched);
     }
 
     fn begin(
@@ -181,11 +181,11 @@ impl Responses {
                     Payload::Owned(content)
                 };
                 self.line.answered(facts.purpose, payload, touched);
-                self.line.finish(&self.slot, facts.keep, touched);
+                self.line.connections.finish(&self.slot, facts.keep, touched);
             }
             Verdict::Accepted => {
                 self.line.accepted(facts.purpose, facts.status, touched);
-                self.line.finish(&self.slot, facts.keep, touched);
+                self.line.connections.finish(&self.slot, facts.keep, touched);
                 self.line.told.notify_one();
             }
             _ => self.line.refused(&self.slot, &facts, &content, touched),
@@ -195,7 +195,7 @@ impl Responses {
     fn too_large(&mut self, facts: &Facts, touched: &mut FlushSet) -> bool {
         self.over = true;
         self.line.too_large(facts.purpose, touched);
-        self.line.drop_slot(&self.slot);
+        self.line.connections.drop_slot(&self.slot);
         false
     }
 
@@ -203,7 +203,7 @@ impl Responses {
     fn break_off(&mut self, what: &str, touched: &mut FlushSet) -> bool {
         self.over = true;
         self.incoming = None;
-        if let Some((exchange, _)) = self.line.drop_slot(&self.slot).exchange {
+        if let Some((exchange, _)) = self.line.connections.drop_slot(&self.slot).exchange {
             self.line.broke_off(exchange, what, touched);
         }
         false
@@ -271,9 +271,9 @@ impl Reader for Responses {
             return;
         }
         let began = !self.raw.is_empty();
-        let ending = self.line.drop_slot(&self.slot);
+        let ending = self.line.connections.drop_slot(&self.slot);
         if ending.cut && !began {
-            self.line.pool.lock().note_cut();
+            self.line.connections.pool.lock().note_cut();
         }
         match ending.exchange {
             None => {}

@@ -7,7 +7,6 @@ use memchr::memmem;
 use trunkline_wire::{elements, member, scan};
 
 use crate::call::{Client, Payload, ReplyTo};
-use crate::era::Era;
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;

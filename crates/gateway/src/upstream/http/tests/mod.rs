@@ -53,7 +53,7 @@ impl Rig {
         let secrets = Arc::new(Secrets::new());
         let address = Address::new(place).unwrap();
         let line = HttpTransport::new(&Identity::new("s", "s"), address, dialect, limits, &secrets);
-        line.pool.lock().gate = Gate::Open;
+        line.connections.pool.lock().gate = Gate::Open;
         let line = Arc::new(line);
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: Identity::new("s", "s"),
@@ -308,7 +308,7 @@ fn a_request_that_was_not_written_is_sent_on_another_connection() {
 #[test]
 fn a_request_outlives_its_session() {
     let rig = Rig::new();
-    rig.line.pool.lock().session.name(Some("old".to_owned()));
+    rig.line.connections.pool.lock().session.name(Some("old".to_owned()));
     let mut server = rig.plug();
     let script = thread::spawn(move || {
         let mut heads = Vec::new();
@@ -364,11 +364,11 @@ fn an_answer_is_asked_for_again_behind_the_last_event() {
     });
     let pauses = async {
         loop {
-            match rig.line.next_tick() {
+            match rig.line.connections.next_tick() {
                 Some(due) => tokio::time::sleep_until(due.into()).await,
-                None => rig.line.attention.notified().await,
+                None => rig.line.connections.attention.notified().await,
             }
-            rig.line.tick();
+            rig.line.connections.tick();
         }
     };
     let call = rig.connection.link.request("tools/call", b"{}");

@@ -54,7 +54,10 @@ fn a_stateless_answer_is_not_asked_for_again() {
         "{error}"
     );
     drop(script.join().unwrap());
-    assert!(rig.line.next_tick().is_none() || rig.line.pool.lock().open_more() == 0);
+    assert!(
+        rig.line.connections.next_tick().is_none()
+            || rig.line.connections.pool.lock().open_more() == 0
+    );
 }
 
 #[test]
@@ -160,8 +163,8 @@ fn discovered(responses: &[String]) -> Result<String, bool> {
     let opened = rig.runtime.block_on(async {
         let trouble = async {
             loop {
-                rig.line.attention.notified().await;
-                if let Some(trouble) = rig.line.pool.lock().trouble.take() {
+                rig.line.connections.attention.notified().await;
+                if let Some(trouble) = rig.line.connections.pool.lock().trouble.take() {
                     return trouble;
                 }
             }
