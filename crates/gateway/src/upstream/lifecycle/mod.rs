@@ -2,6 +2,7 @@
 
 pub(in crate::upstream) mod breaker;
 pub(in crate::upstream) mod declared;
+pub(in crate::upstream) mod definition;
 pub(in crate::upstream) mod facts;
 pub(in crate::upstream) mod handshake;
 pub(in crate::upstream) mod health;

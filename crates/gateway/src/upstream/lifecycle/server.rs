@@ -3,22 +3,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{
-    CallRules, Era, Secrets, ServerSpec, Share, ToolFilter, Transport,
-};
+use trunkline_catalog::config::{ServerSpec, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
 
-use crate::call::{Asker, Audience, CallRecord, Observers, Rejected, ReplyTo};
+use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
-use crate::known_listings::{KnownListing, KnownListings};
+use crate::known_listings::KnownListing;
 use crate::limits::STDERR_SHOWN;
 use crate::lock::{Mutex, rank};
 use crate::login::{Bearer, Logins};
@@ -28,6 +25,7 @@ use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
 use crate::upstream::connection::{Connection, ConnectionOptions};
 use crate::upstream::http::Spoken;
 use crate::upstream::lifecycle::breaker::Breaker;
+use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::probe::Known;
 use crate::upstream::lifecycle::remembered::Remembered;
@@ -53,20 +51,6 @@ pub(crate) struct Server {
     /// What its process has written to stderr, also when that has ended.
     words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
     pub(crate) signals: ServerSignals,
-}
-
-/// What its entry in the config says, but for its name and what is shown of it.
-#[derive(Debug)]
-pub(crate) struct ServerDefinition {
-    pub(crate) transport: Transport,
-    pub(crate) secrets: Arc<Secrets>,
-    pub(crate) share: Share,
-    /// In which era it is spoken to, if that is not to be found out.
-    pub(in crate::upstream) era: Era,
-    pub(crate) guarded: bool,
-    /// Under what its login is kept.
-    login: Option<String>,
-    calls: CallRules,
 }
 
 /// What it offers, now and before.
@@ -106,25 +90,6 @@ pub(crate) struct ServerSignals {
     pub(in crate::upstream) insisted: Notify,
     /// A supervisor looks after it.
     pub(crate) is_attended: AtomicBool,
-}
-
-/// What every server is given by its gateway.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Services {
-    /// Who is told what happens.
-    pub(crate) watch: Option<Arc<Observers>>,
-    /// Calls wait while a server is away.
-    pub(crate) holds: bool,
-    /// Where it is remembered what servers say of themselves.
-    pub(crate) listings: Option<Arc<KnownListings>>,
-    /// Who knows the logins of servers.
-    pub(crate) logins: Option<Arc<dyn Logins>>,
-    /// When a call is late.
-    pub(crate) call: Option<Duration>,
-    /// Rung when somebody starts to wait.
-    pub(crate) bell: Arc<Notify>,
-    /// Rung when the state of a server or what it offers has changed.
-    pub(crate) news: Arc<watch::Sender<()>>,
 }
 
 /// After so many, a server's listings are not worth more words.

@@ -5,6 +5,7 @@ pub(in crate::upstream) mod attribution;
 pub(in crate::upstream) mod cancelled;
 pub(in crate::upstream) mod concern;
 pub(in crate::upstream) mod eviction;
+pub(in crate::upstream) mod park;
 pub(in crate::upstream) mod parked;
 pub(in crate::upstream) mod parking;
 pub(in crate::upstream) mod rounds;
