@@ -18,7 +18,7 @@ use crate::identity::Identity;
 use crate::known_listings::KnownListing;
 use crate::limits::STDERR_SHOWN;
 use crate::lock::{Mutex, rank};
-use crate::login::{Bearer, Logins};
+use crate::login::Bearer;
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
 use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
