@@ -68,7 +68,7 @@ impl LocalClient {
         message.push(b'}');
         let (sender, receiver) = oneshot::channel();
         let news = self.session.client.stream();
-        let exit = Answer { sender: Mutex::new(Some(sender)), news };
+        let exit = LocalAnswer { sender: Mutex::new(Some(sender)), news };
         self.pass(&message, Arc::new(exit));
         let guard = CancelOnDrop { client: self, id: Some(id) };
         let answer = receiver.await.unwrap_or_default();
@@ -163,12 +163,12 @@ impl Drop for CancelOnDrop<'_> {
 
 /// The door of one request.
 #[derive(Debug)]
-struct Answer {
+struct LocalAnswer {
     sender: Mutex<Option<oneshot::Sender<Vec<u8>>>, rank::LocalAnswer>,
     news: Option<ResponseSink>,
 }
 
-impl Responder for Answer {
+impl Responder for LocalAnswer {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.news.as_ref().is_some_and(|news| news.say(bytes, edits, touched))
     }

@@ -14,7 +14,7 @@ use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::granted;
-use crate::registry::{Registry, Wanted};
+use crate::registry::{Registry, WantedServers};
 use crate::upstream::{Connection, Live, Server, ServerHello, object_of};
 
 #[derive(Debug)]
@@ -220,7 +220,7 @@ impl View {
     }
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
-        let Wanted { servers, custom } = self.registry.wanted.lock().clone();
+        let WantedServers { servers, custom } = self.registry.wanted.lock().clone();
         let custom = granted(custom, self.grant.as_deref());
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();

@@ -11,7 +11,7 @@ use crate::error::CallError;
 use crate::limits::KEPT_REQUEST;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::Connection;
 use crate::upstream::transport::UpstreamId;
 
@@ -47,8 +47,8 @@ impl Connection {
             path.replay = Some(Replay::new(message, changes));
         }
         let cause = match room.at_once {
-            Some(_) => Cause::Turn,
-            None if room.is_crowded() && path.replay.is_some() => Cause::Away,
+            Some(_) => WaitCause::Turn,
+            None if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
             None => return self.submit_now(message, changes, path, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
@@ -84,7 +84,7 @@ impl Connection {
             return;
         }
         let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
-        if let Err(rejected) = room.admit(path, Cause::Away, left) {
+        if let Err(rejected) = room.admit(path, WaitCause::Away, left) {
             rejected.reply.fail_taken(error, touched);
         }
     }

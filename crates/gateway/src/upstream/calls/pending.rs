@@ -12,7 +12,7 @@ use crate::call::ReplyTo;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::calls::notices::Notices;
-use crate::upstream::calls::table::Open;
+use crate::upstream::calls::table::CallTable;
 use crate::upstream::questions::cancelled::CancelledCalls;
 use crate::upstream::questions::parked::Parked;
 use crate::upstream::transport::UpstreamId;
@@ -67,7 +67,7 @@ pub(crate) enum Unowned {
 
 #[derive(Debug)]
 pub(crate) struct Pending {
-    open: Open<Entry>,
+    open: CallTable<Entry>,
     last: UpstreamId,
     /// Numbers are being used again: each has to be looked up first.
     went_round: bool,
@@ -85,7 +85,7 @@ impl Pending {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
         Self {
-            open: Open::default(),
+            open: CallTable::default(),
             last,
             went_round: false,
             closed: false,

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 /// Things under numbers. The recent ones lie in a row, so that finding one is a subtraction; those
 /// that outlast thousands of younger ones move to a map.
 #[derive(Debug)]
-pub(in crate::upstream) struct Open<T> {
+pub(in crate::upstream) struct CallTable<T> {
     /// Those numbered from `first` on, without a gap: `None` is over, or never was.
     recent: VecDeque<Option<T>>,
     first: u32,
@@ -21,13 +21,13 @@ const ROW: usize = 512;
 /// Room kept when nothing is open any more.
 const KEPT_CAPACITY: usize = 1024;
 
-impl<T> Default for Open<T> {
+impl<T> Default for CallTable<T> {
     fn default() -> Self {
         Self { recent: VecDeque::new(), first: 0, old: HashMap::default(), len: 0 }
     }
 }
 
-impl<T> Open<T> {
+impl<T> CallTable<T> {
     pub(in crate::upstream) fn len(&self) -> usize {
         self.len
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     /// A thing that knows its number, among everything that is open.
-    fn check(open: &Open<u32>, expected: &[u32]) {
+    fn check(open: &CallTable<u32>, expected: &[u32]) {
         let mut all: Vec<u32> = open
             .iter()
             .map(|(number, value)| {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_removed_is_gone_and_nothing_else() {
-        let mut open = Open::default();
+        let mut open = CallTable::default();
         for number in [100, 101, 103, 104] {
             open.insert(number, number);
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_lasts_does_not_keep_the_row_long() {
-        let mut open = Open::default();
+        let mut open = CallTable::default();
         open.insert(1, 1);
         for number in 2..50_000 {
             open.insert(number, number);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn numbers_may_begin_again() {
-        let mut open = Open::default();
+        let mut open = CallTable::default();
         for number in [7, 8, 9, 2, 3, 8_000, 4] {
             open.insert(number, number);
         }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_given_back() {
-        let mut open = Open::default();
+        let mut open = CallTable::default();
         for number in 0..20_000 {
             open.insert(number, number);
         }

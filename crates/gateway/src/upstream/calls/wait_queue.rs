@@ -29,7 +29,7 @@ pub(crate) struct WaitQueue {
     /// How many calls the server is given at a time.
     pub(in crate::upstream) at_once: Option<usize>,
     // A call is opened in its client under it, so that it is cancelled here and nowhere else.
-    state: Mutex<State, rank::WaitingCalls>,
+    state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
     connection: Mutex<Weak<Connection>, rank::WaitQueueConnection>,
     /// One at a time lets calls in to a server that takes only so many.
@@ -42,9 +42,9 @@ pub(crate) struct WaitQueue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WaitQueueState {
     standing: Standing,
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, WaitingCall>,
     bytes: usize,
     last: u32,
     /// The server has come back, and who waited for it is let in step by step: the next step.
@@ -64,15 +64,15 @@ enum Standing {
 }
 
 #[derive(Debug)]
-struct Held {
+struct WaitingCall {
     path: ReplyTo,
     until: Instant,
-    cause: Cause,
+    cause: WaitCause,
 }
 
 /// Why a call waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum WaitCause {
     Away,
     Turn,
 }
@@ -125,21 +125,21 @@ impl WaitQueue {
     pub(crate) fn admit(
         self: &Arc<Self>,
         path: ReplyTo,
-        cause: Cause,
+        cause: WaitCause,
         within: Option<Duration>,
     ) -> Result<(), Box<Rejected>> {
         let patience = match cause {
-            Cause::Away => WAITING_TIME,
-            Cause::Turn => LONGEST_TURN,
+            WaitCause::Away => WAITING_TIME,
+            WaitCause::Turn => LONGEST_TURN,
         };
         let until = Instant::now() + within.unwrap_or(patience).min(patience);
-        self.keep(Held { path, until, cause })
+        self.keep(WaitingCall { path, until, cause })
     }
 
-    fn keep(self: &Arc<Self>, held: Held) -> Result<(), Box<Rejected>> {
+    fn keep(self: &Arc<Self>, held: WaitingCall) -> Result<(), Box<Rejected>> {
         let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
         let mut state = self.state.lock();
-        if held.cause == Cause::Away && state.standing == Standing::Shut {
+        if held.cause == WaitCause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
             return Err(Rejected::new(held.path, self.gone(what, false)));
         }
@@ -243,11 +243,11 @@ impl WaitQueue {
 
     fn hand_over(
         self: &Arc<Self>,
-        held: Held,
+        held: WaitingCall,
         connection: &Arc<Connection>,
         touched: &mut FlushSet,
     ) {
-        let Held { path, until, cause } = held;
+        let WaitingCall { path, until, cause } = held;
         let request = path.replay.as_ref().map(|again| Box::clone(&again.request));
         let request = request.unwrap_or_default();
         let Ok(message) = scan(&request) else {
@@ -263,7 +263,7 @@ impl WaitQueue {
                 if self.holds =>
             {
                 self.missed(connection);
-                match self.keep(Held { path: reply, until, cause }) {
+                match self.keep(WaitingCall { path: reply, until, cause }) {
                     Ok(()) => return,
                     Err(rejected) => *rejected,
                 }
@@ -308,14 +308,17 @@ impl WaitQueue {
             let mut state = self.state.lock();
             let late = state.held.iter().filter(|(_, held)| held.until <= now);
             let late: Vec<u32> = late.map(|(id, _)| *id).collect();
-            let late: Vec<Held> = late.into_iter().filter_map(|id| state.remove(id)).collect();
+            let late: Vec<WaitingCall> =
+                late.into_iter().filter_map(|id| state.remove(id)).collect();
             (late, !state.held.is_empty())
         };
         let mut touched = FlushSet::default();
-        for Held { path, cause, .. } in late {
+        for WaitingCall { path, cause, .. } in late {
             let error = match cause {
-                Cause::Away => self.gone("did not come back in time".to_owned(), path.has_run()),
-                Cause::Turn => {
+                WaitCause::Away => {
+                    self.gone("did not come back in time".to_owned(), path.has_run())
+                }
+                WaitCause::Turn => {
                     let why = "it has too many calls already, and none has ended in time";
                     CallError::Busy { server: self.key.to_string(), why }
                 }
@@ -365,9 +368,9 @@ fn fail(path: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
     }
 }
 
-impl State {
+impl WaitQueueState {
     /// Whoever is to be let in next, if the server is there.
-    fn next(&mut self) -> Option<Held> {
+    fn next(&mut self) -> Option<WaitingCall> {
         if self.standing != Standing::Serving {
             return None;
         }
@@ -375,7 +378,7 @@ impl State {
         self.remove(first)
     }
 
-    fn remove(&mut self, id: u32) -> Option<Held> {
+    fn remove(&mut self, id: u32) -> Option<WaitingCall> {
         let held = self.held.remove(&id)?;
         let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
         self.bytes = self.bytes.saturating_sub(size);
@@ -386,14 +389,14 @@ impl State {
 impl CallOwner for WaitQueue {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let held = self.state.lock().remove(id);
-        if let Some(Held { path, .. }) = held {
+        if let Some(WaitingCall { path, .. }) = held {
             path.cancelled(how, path.has_run(), touched);
         }
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
         let held = self.state.lock().remove(id);
-        if let Some(Held { path, .. }) = held {
+        if let Some(WaitingCall { path, .. }) = held {
             path.fail(&CallError::ShuttingDown { may_have_run: path.has_run() }, touched);
         }
     }

@@ -190,7 +190,7 @@ fn decimal(mut number: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::http::exchange::Kept;
+    use crate::upstream::http::exchange::KeptBody;
     use trunkline_catalog::config::RemoteKind;
 
     fn address(url: &str, headers: &[(&str, &str)]) -> Result<Address, Trouble> {
@@ -209,7 +209,7 @@ mod tests {
     fn a_post_says_who_asks_and_what_for() {
         let address = address("http://h:1/mcp?k=v", &[("Authorization", "Bearer x")]).unwrap();
         let mut session = Session::new(address);
-        let call = Exchange::post(Purpose::Tell, Kept::Small(b"{}".to_vec()));
+        let call = Exchange::post(Purpose::Tell, KeptBody::Small(b"{}".to_vec()));
         let rest = format!("User-Agent: {AGENT}\r\nAuthorization: Bearer x\r\n");
         assert_eq!(
             head(&session, &call),

@@ -53,7 +53,7 @@ impl Purpose {
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
-    pub(super) body: Kept,
+    pub(super) body: KeptBody,
     /// Header fields of its own, complete lines.
     pub(super) fields: Vec<u8>,
     /// The last event seen of the stream that is opened again.
@@ -73,7 +73,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn post(purpose: Purpose, body: Kept) -> Self {
+    pub(super) fn post(purpose: Purpose, body: KeptBody) -> Self {
         Self {
             purpose,
             body,
@@ -92,18 +92,18 @@ impl Exchange {
 
     /// Without a body. `after`: the last event seen of a stream.
     pub(super) fn bare(purpose: Purpose, after: Vec<u8>) -> Self {
-        Self { after, ..Self::post(purpose, Kept::Small(Vec::new())) }
+        Self { after, ..Self::post(purpose, KeptBody::Small(Vec::new())) }
     }
 }
 
 /// A body that can be sent again.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum KeptBody {
     Small(Vec<u8>),
     Large(Bytes),
 }
 
-impl Kept {
+impl KeptBody {
     /// `bytes` with `edits` made; `room` is an empty buffer to use.
     pub(super) fn new(mut room: Vec<u8>, bytes: &[u8], edits: &Edits<'_>) -> Self {
         edits.write(bytes, &mut room);

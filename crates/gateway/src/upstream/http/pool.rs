@@ -11,7 +11,7 @@ use crate::limits::{
 };
 use crate::pump::{FlushSet, Refused};
 use crate::upstream::http::address::Session;
-use crate::upstream::http::exchange::{Exchange, Kept, Purpose, RefusedExchange};
+use crate::upstream::http::exchange::{Exchange, KeptBody, Purpose, RefusedExchange};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::transport::UpstreamId;
@@ -126,8 +126,8 @@ impl Pool {
     }
 
     /// The edited message, kept in a buffer that has served before.
-    pub(super) fn keep(&mut self, bytes: &[u8], edits: &Edits<'_>) -> Kept {
-        Kept::new(self.spare(), bytes, edits)
+    pub(super) fn keep(&mut self, bytes: &[u8], edits: &Edits<'_>) -> KeptBody {
+        KeptBody::new(self.spare(), bytes, edits)
     }
 
     /// An empty buffer.
@@ -138,7 +138,7 @@ impl Pool {
     /// The exchange is over; its buffers serve again.
     pub(super) fn recycle(&mut self, exchange: Exchange) {
         let Exchange { body, fields, .. } = exchange;
-        if let Kept::Small(buffer) = body {
+        if let KeptBody::Small(buffer) = body {
             self.take_back(buffer);
         }
         self.take_back(fields);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     fn exchange(purpose: Purpose) -> Exchange {
-        Exchange::post(purpose, Kept::Small(b"{}".to_vec()))
+        Exchange::post(purpose, KeptBody::Small(b"{}".to_vec()))
     }
 
     /// Puts these, and says what leaves as connections are offered.

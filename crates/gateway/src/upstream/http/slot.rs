@@ -7,18 +7,18 @@ use trunkline_wire::Edits;
 use crate::limits::{CUT_OFF, KEEP_ALIVE, LINGER, TAKEN};
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame, Outbox};
-use crate::upstream::http::exchange::{Exchange, Kept, Purpose};
+use crate::upstream::http::exchange::{Exchange, KeptBody, Purpose};
 use crate::upstream::transport::UpstreamId;
 
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) outbox: Outbox,
     // Below the pool, which picks a slot and begins an exchange on it in one go.
-    state: Mutex<State, rank::HttpSlot>,
+    state: Mutex<SlotState, rank::HttpSlot>,
 }
 
 #[derive(Debug)]
-enum State {
+enum SlotState {
     Idle(Idle),
     Busy(Busy),
     Gone,
@@ -56,7 +56,7 @@ pub(super) struct Ending {
 impl Slot {
     pub(super) fn new() -> Self {
         let idle = Idle { until: Instant::now() + KEEP_ALIVE, since: None };
-        Self { outbox: Outbox::default(), state: Mutex::new(State::Idle(idle)) }
+        Self { outbox: Outbox::default(), state: Mutex::new(SlotState::Idle(idle)) }
     }
 
     /// Puts the request, with `head` in front of its body. The exchange comes back if the
@@ -69,19 +69,19 @@ impl Slot {
     ) -> Result<(), Exchange> {
         let mut state = self.state.lock();
         let reused = match &*state {
-            State::Idle(idle) => idle.since.is_some(),
-            State::Busy(_) | State::Gone => return Err(exchange),
+            SlotState::Idle(idle) => idle.since.is_some(),
+            SlotState::Busy(_) | SlotState::Gone => return Err(exchange),
         };
         let frame = Frame { head, tail: b"" };
         let put = match &exchange.body {
-            Kept::Small(body) => self.outbox.put_framed(frame, body, &Edits::new()),
-            Kept::Large(body) => self.outbox.put_shared(frame, body),
+            KeptBody::Small(body) => self.outbox.put_framed(frame, body, &Edits::new()),
+            KeptBody::Large(body) => self.outbox.put_shared(frame, body),
         };
         let Ok(end) = put else { return Err(exchange) };
         let length = head.len() + exchange.body.len();
         let start = end.saturating_sub(length as u64);
         exchange.sent = Some(Instant::now());
-        *state = State::Busy(Busy { exchange, start, unwanted: None, reused });
+        *state = SlotState::Busy(Busy { exchange, start, unwanted: None, reused });
         touched.note(&self.outbox);
         Ok(())
     }
@@ -89,8 +89,8 @@ impl Slot {
     /// What it is busy with, and in which session that was sent.
     pub(super) fn purpose(&self) -> Option<(Purpose, u32)> {
         match &*self.state.lock() {
-            State::Busy(busy) => Some((busy.exchange.purpose, busy.exchange.session)),
-            State::Idle(_) | State::Gone => None,
+            SlotState::Busy(busy) => Some((busy.exchange.purpose, busy.exchange.session)),
+            SlotState::Idle(_) | SlotState::Gone => None,
         }
     }
 
@@ -98,22 +98,22 @@ impl Slot {
     /// been used before.
     pub(super) fn rest(&self, keep: Duration) -> Option<(Exchange, bool)> {
         let mut state = self.state.lock();
-        if !matches!(*state, State::Busy(_)) {
+        if !matches!(*state, SlotState::Busy(_)) {
             return None;
         }
         let now = Instant::now();
-        let idle = State::Idle(Idle { until: now + keep, since: Some(now) });
+        let idle = SlotState::Idle(Idle { until: now + keep, since: Some(now) });
         match std::mem::replace(&mut *state, idle) {
-            State::Busy(busy) => Some((busy.exchange, busy.reused)),
-            State::Idle(_) | State::Gone => None,
+            SlotState::Busy(busy) => Some((busy.exchange, busy.reused)),
+            SlotState::Idle(_) | SlotState::Gone => None,
         }
     }
 
     /// Closes it from our side. What it is busy with is dealt with when that has happened.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        if matches!(*state, State::Idle(_)) {
-            *state = State::Gone;
+        if matches!(*state, SlotState::Idle(_)) {
+            *state = SlotState::Gone;
         }
         drop(state);
         self.outbox.close();
@@ -121,29 +121,29 @@ impl Slot {
 
     /// The connection is over.
     pub(super) fn end(&self) -> Ending {
-        let state = std::mem::replace(&mut *self.state.lock(), State::Gone);
+        let state = std::mem::replace(&mut *self.state.lock(), SlotState::Gone);
         self.outbox.close();
         match state {
-            State::Busy(busy) => {
+            SlotState::Busy(busy) => {
                 let may_have_run = self.outbox.written() > busy.start;
                 Ending { exchange: Some((busy.exchange, may_have_run)), cut: busy.reused }
             }
-            State::Idle(idle) => {
+            SlotState::Idle(idle) => {
                 let cut = idle.since.is_some_and(|since| since.elapsed() < CUT_OFF);
                 Ending { exchange: None, cut }
             }
-            State::Gone => Ending { exchange: None, cut: false },
+            SlotState::Gone => Ending { exchange: None, cut: false },
         }
     }
 
     pub(super) fn is_fresh(&self, now: Instant) -> bool {
-        matches!(&*self.state.lock(), &State::Idle(Idle { until, .. }) if now < until)
+        matches!(&*self.state.lock(), &SlotState::Idle(Idle { until, .. }) if now < until)
     }
 
     /// Is it busy with this request? If so, may the server have seen it?
     pub(super) fn may_have_run(&self, id: UpstreamId) -> Option<bool> {
         match &*self.state.lock() {
-            State::Busy(busy) if busy.exchange.purpose.id() == Some(id) => {
+            SlotState::Busy(busy) if busy.exchange.purpose.id() == Some(id) => {
                 Some(self.outbox.written() > busy.start)
             }
             _ => None,
@@ -152,7 +152,7 @@ impl Slot {
 
     /// Nobody waits for the response to this request any more.
     pub(super) fn forget(&self, id: UpstreamId) {
-        if let State::Busy(busy) = &mut *self.state.lock()
+        if let SlotState::Busy(busy) = &mut *self.state.lock()
             && busy.exchange.purpose.id() == Some(id)
         {
             busy.unwanted.get_or_insert_with(Instant::now);
@@ -162,7 +162,7 @@ impl Slot {
     /// Closes it if it is busy with this request: that is how the server learns that the answer is
     /// not wanted.
     pub(super) fn hang_up(&self, id: UpstreamId) {
-        if let State::Busy(busy) = &mut *self.state.lock()
+        if let SlotState::Busy(busy) = &mut *self.state.lock()
             && busy.exchange.purpose.id() == Some(id)
         {
             busy.reused = false; // whatever comes of it, it was not the server who cut it
@@ -174,14 +174,14 @@ impl Slot {
 
     /// Nobody needs the rest of the response.
     pub(super) fn unwanted(&self) {
-        if let State::Busy(busy) = &mut *self.state.lock() {
+        if let SlotState::Busy(busy) = &mut *self.state.lock() {
             busy.unwanted.get_or_insert_with(Instant::now);
         }
     }
 
     /// Is it time to close it although it is busy?
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
-        let State::Busy(busy) = &*self.state.lock() else { return false };
+        let SlotState::Busy(busy) = &*self.state.lock() else { return false };
         let passed = |since: Option<Instant>, limit| {
             since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
         };

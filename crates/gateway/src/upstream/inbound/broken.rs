@@ -21,7 +21,7 @@ const SAMPLE_BYTES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct BrokenLines {
     secrets: Arc<Secrets>,
-    pub(in crate::upstream) seen: Mutex<Seen, rank::BrokenLines>,
+    pub(in crate::upstream) seen: Mutex<BrokenLineState, rank::BrokenLines>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,
     /// An answer without an id has come that belongs to nobody.
@@ -29,7 +29,7 @@ pub(crate) struct BrokenLines {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct Seen {
+pub(in crate::upstream) struct BrokenLineState {
     lines: usize,
     unowned: Vec<Instant>,
     /// An oversize line is being skipped and it is not yet known whose it is.

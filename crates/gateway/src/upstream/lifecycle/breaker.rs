@@ -13,7 +13,7 @@ pub(crate) struct Breaker {
 
 /// What follows a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct BreakerStep {
     /// Before it is tried again.
     pub(crate) pause: Duration,
     /// Too many failures in a row: nobody should wait for it.
@@ -24,7 +24,7 @@ pub(crate) struct Step {
 impl Breaker {
     /// A life has ended, or never began. `was_of_use`: it has answered somebody, or lasted a while. A
     /// server that only starts well and dies is none that came back.
-    pub(crate) fn failed(&mut self, was_of_use: bool) -> Step {
+    pub(crate) fn failed(&mut self, was_of_use: bool) -> BreakerStep {
         self.failures = if was_of_use { 1 } else { self.failures.saturating_add(1) };
         let is_open = self.failures >= FAILURES_IN_A_ROW;
         let doublings = self.failures.saturating_sub(1).min(16);
@@ -34,7 +34,7 @@ impl Breaker {
             _ if is_open => BACKOFF_LONGEST,
             _ => BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST),
         };
-        Step { pause, is_open, failures: self.failures }
+        BreakerStep { pause, is_open, failures: self.failures }
     }
 
     /// Somebody wants it tried again as if nothing had happened.

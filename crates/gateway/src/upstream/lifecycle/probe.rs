@@ -25,7 +25,7 @@ pub(in crate::upstream) enum Opening<'a> {
     /// It is of the stateless era, however long it takes to say so.
     Insist,
     /// As the server wants it; a process is started anew where the question has ended it.
-    Find(&'a Known),
+    Find(&'a EraMemory),
 }
 
 /// What is known of the era of a server that is started, over all its lives.
@@ -41,9 +41,9 @@ enum Knowledge {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct Known(Mutex<Knowledge, rank::KnownEra>);
+pub(in crate::upstream) struct EraMemory(Mutex<Knowledge, rank::KnownEra>);
 
-impl Known {
+impl EraMemory {
     /// For another process of the same server.
     pub(in crate::upstream) fn passed_on(&self) -> Self {
         let knowledge = *self.0.lock();
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_is_known_lasts() {
-        let known = Known::default();
+        let known = EraMemory::default();
         assert!(!known.ended(), "it was not asked");
         known.set(Knowledge::Asked);
         assert_eq!(known.passed_on().get(), Knowledge::Nothing);

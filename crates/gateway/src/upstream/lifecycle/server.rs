@@ -21,13 +21,13 @@ use crate::lock::{Mutex, rank};
 use crate::login::Bearer;
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
-use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::{Connection, ConnectionOptions};
 use crate::upstream::http::Spoken;
 use crate::upstream::lifecycle::breaker::Breaker;
 use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
 use crate::upstream::lifecycle::handshake::ServerHello;
-use crate::upstream::lifecycle::probe::Known;
+use crate::upstream::lifecycle::probe::EraMemory;
 use crate::upstream::lifecycle::remembered::Remembered;
 use crate::upstream::lifecycle::state::{State, Status};
 use crate::upstream::stdio::stderr::LastWords;
@@ -73,7 +73,7 @@ pub(in crate::upstream) struct LearntDialect {
     /// In the network: how it was last spoken to.
     pub(in crate::upstream) spoken: Spoken,
     /// As a process: the era it was found to be of.
-    pub(in crate::upstream) known: Known,
+    pub(in crate::upstream) known: EraMemory,
 }
 
 /// What its supervisor is told.
@@ -381,7 +381,7 @@ impl Server {
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
             return Err(Rejected::new(path, error));
         };
-        room.admit(path, Cause::Away, self.definition.calls.timeout.or(self.services.call))?;
+        room.admit(path, WaitCause::Away, self.definition.calls.timeout.or(self.services.call))?;
         room.release(touched); // it may have come back at this moment
         Ok(())
     }

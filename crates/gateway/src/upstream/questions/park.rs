@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
-use crate::upstream::questions::parked::{Outcome, Parked, Question};
+use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedQuestion};
 use crate::upstream::response::ResponseShape;
 use crate::upstream::transport::UpstreamId;
 
@@ -81,7 +81,7 @@ impl Connection {
         }
         match state.waiting.take() {
             Some(path) => path.fail(error, touched),
-            None => state.outcome = Some(Outcome::Failure(error.clone())),
+            None => state.outcome = Some(ParkedOutcome::Failure(error.clone())),
         }
         drop(state);
         parked.leave_questions(self, touched);
@@ -143,7 +143,7 @@ impl Connection {
                 self.deliver_across(path, shape, payload, touched);
             }
             None => {
-                state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec()));
+                state.outcome = Some(ParkedOutcome::Response(shape, payload.bytes().to_vec()));
                 drop(state);
             }
         }
@@ -157,7 +157,7 @@ impl Connection {
         touched: &mut FlushSet,
     ) {
         let questions = std::mem::take(&mut parked.state.lock().questions);
-        for Question { id, request } in questions {
+        for ParkedQuestion { id, request } in questions {
             let text = request.text(&id);
             if let Ok(question) = scan(&text) {
                 self.asked_on(&question, &parked.who(), touched);

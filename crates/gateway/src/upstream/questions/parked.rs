@@ -25,31 +25,31 @@ pub(crate) struct Parked {
     pub(in crate::upstream) method: Box<[u8]>,
     pub(in crate::upstream) digest: [u8; 32],
     // Above the open calls: whether it still waits is decided with both held.
-    pub(in crate::upstream) state: Mutex<State, rank::ParkedCall>,
+    pub(in crate::upstream) state: Mutex<ParkedState, rank::ParkedCall>,
     /// When its client was told what is asked, in milliseconds since the gateway began; 0: not yet.
     /// What is asked later is told it another time.
     pub(in crate::upstream) told: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct State {
-    pub(in crate::upstream) questions: Vec<Question>,
+pub(in crate::upstream) struct ParkedState {
+    pub(in crate::upstream) questions: Vec<ParkedQuestion>,
     pub(in crate::upstream) asked: usize,
     /// The client's request, until it is told what is asked.
     pub(in crate::upstream) waiting: Option<ReplyTo>,
     /// The server has answered although it was not.
-    pub(in crate::upstream) outcome: Option<Outcome>,
+    pub(in crate::upstream) outcome: Option<ParkedOutcome>,
 }
 
 #[derive(Debug)]
-pub(in crate::upstream) struct Question {
+pub(in crate::upstream) struct ParkedQuestion {
     /// The server's id for it, as spelt.
     pub(in crate::upstream) id: Box<[u8]>,
     pub(in crate::upstream) request: InputRequest,
 }
 
 #[derive(Debug)]
-pub(in crate::upstream) enum Outcome {
+pub(in crate::upstream) enum ParkedOutcome {
     Response(ResponseShape, Vec<u8>),
     Failure(CallError),
 }
@@ -114,7 +114,7 @@ impl Parked {
         let mut state = self.state.lock();
         match state.waiting.take() {
             Some(path) => path.fail(error, touched),
-            None => state.outcome = Some(Outcome::Failure(error.clone())),
+            None => state.outcome = Some(ParkedOutcome::Failure(error.clone())),
         }
     }
 
@@ -130,6 +130,6 @@ impl Parked {
         let method = String::from_utf8_lossy(&message.method()).into_owned();
         let params = message.text(message.params.span).to_vec();
         let request = InputRequest { key, method, params };
-        state.questions.push(Question { id: message.id().into(), request });
+        state.questions.push(ParkedQuestion { id: message.id().into(), request });
     }
 }

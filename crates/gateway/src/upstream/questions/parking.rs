@@ -17,7 +17,7 @@ use crate::pump::FlushSet;
 use crate::timers::Timers;
 use crate::upstream::connection::Connection;
 use crate::upstream::inbound::task_owners::TaskOwners;
-use crate::upstream::questions::parked::{Outcome, Parked, State, gone};
+use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedState, gone};
 use crate::upstream::transport::UpstreamId;
 
 /// What is remembered between the requests of stateless clients.
@@ -27,7 +27,7 @@ pub(crate) struct Parking {
     seal: Option<Seal>,
     began: Instant,
     // Below the open calls: a call gets its handle while it is still open.
-    places: Mutex<Places, rank::ParkingHandles>,
+    places: Mutex<ParkingPlaces, rank::ParkingHandles>,
     /// Elicitations that were given an id of ours.
     numbered: AtomicU64,
     pub(crate) tasks: TaskOwners,
@@ -36,7 +36,7 @@ pub(crate) struct Parking {
 }
 
 #[derive(Debug, Default)]
-struct Places {
+struct ParkingPlaces {
     last: u64,
     parked: HashMap<u64, ParkingPlace>,
     /// Those that gave way to others, the latest of them: who comes again for one is told.
@@ -158,11 +158,11 @@ impl Parking {
                 pass_answers(connection, parked, message, touched);
             }
             return match (outcome, connection) {
-                (Outcome::Failure(error), _) => Err(Rejected::new(path, error)),
-                (Outcome::Response(..), None) => {
+                (ParkedOutcome::Failure(error), _) => Err(Rejected::new(path, error)),
+                (ParkedOutcome::Response(..), None) => {
                     Err(Rejected::new(path, gone("its server has gone")))
                 }
-                (Outcome::Response(shape, bytes), Some(connection)) => {
+                (ParkedOutcome::Response(shape, bytes), Some(connection)) => {
                     connection.deliver_parked(parked.id, path, (shape, bytes), touched)
                 }
             };
@@ -210,8 +210,8 @@ impl Parking {
         message.params.request_state?;
         let ParkingPlace { parked, .. } = self.recognise(message, how).ok()?;
         let mut state = parked.state.lock();
-        let Some(Outcome::Failure(_)) = state.outcome else { return None };
-        let Some(Outcome::Failure(error)) = state.outcome.take() else { return None };
+        let Some(ParkedOutcome::Failure(_)) = state.outcome else { return None };
+        let Some(ParkedOutcome::Failure(error)) = state.outcome.take() else { return None };
         drop(state);
         self.leave(&parked);
         Some(error)
@@ -235,7 +235,13 @@ impl Parking {
     }
 
     /// Asks again for what is still open.
-    fn ask_for(&self, parked: &Parked, state: &State, path: &ReplyTo, touched: &mut FlushSet) {
+    fn ask_for(
+        &self,
+        parked: &Parked,
+        state: &ParkedState,
+        path: &ReplyTo,
+        touched: &mut FlushSet,
+    ) {
         parked.told.store(self.millis(), Ordering::Relaxed);
         let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
         let result = era::input_required(&requests, self.state_of(parked).as_deref());
@@ -265,7 +271,7 @@ impl Parking {
             client: Arc::clone(&path.client),
             method: request.method().into(),
             digest: era::digest(request.text(request.params.span)),
-            state: Mutex::new(State { waiting: Some(path), ..State::default() }),
+            state: Mutex::new(ParkedState { waiting: Some(path), ..ParkedState::default() }),
             told: AtomicU64::new(0),
         });
         let connection = Arc::downgrade(connection);

@@ -23,11 +23,11 @@ pub(in crate::upstream) struct Rounds {
     requests: Vec<InputRequest>,
     /// What the server wants to be told again, as it wrote it.
     state: Option<Vec<u8>>,
-    open: Mutex<Option<Open>, rank::InputRound>,
+    open: Mutex<Option<OpenRound>, rank::InputRound>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRound {
     path: ReplyTo,
     answers: Vec<Option<Vec<u8>>>,
 }
@@ -64,7 +64,7 @@ impl Rounds {
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id: 0 }) {
             return path.fail_taken(&CallError::duplicate_id(), touched);
         }
-        *rounds.open.lock() = Some(Open { path, answers });
+        *rounds.open.lock() = Some(OpenRound { path, answers });
         rounds.ask(touched);
         rounds.go_on_if_answered(touched);
         rounds.limit();
@@ -92,7 +92,7 @@ impl Rounds {
 
     /// Makes the request again once everything is answered.
     fn go_on_if_answered(&self, touched: &mut FlushSet) {
-        let Open { path, answers } = {
+        let OpenRound { path, answers } = {
             let mut open = self.open.lock();
             match &*open {
                 Some(held) if held.answers.iter().all(Option::is_some) => {}
@@ -116,7 +116,7 @@ impl Rounds {
 
     fn end(&self, error: &CallError, touched: &mut FlushSet) {
         let open = self.open.lock().take();
-        if let Some(Open { path, .. }) = open {
+        if let Some(OpenRound { path, .. }) = open {
             self.forget_questions(&path, "the call has failed", touched);
             path.fail(error, touched);
         }
@@ -188,7 +188,7 @@ fn may_go_on(
 impl CallOwner for Rounds {
     fn cancel(&self, _: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let open = self.open.lock().take();
-        if let Some(Open { path, .. }) = open {
+        if let Some(OpenRound { path, .. }) = open {
             self.forget_questions(&path, "the call was cancelled", touched);
             path.cancelled(how, true, touched);
         }

@@ -15,11 +15,11 @@ use crate::upstream::inbound::shown::shown;
 #[derive(Debug)]
 pub(crate) struct LastWords {
     secrets: Arc<Secrets>,
-    kept: Mutex<Kept, rank::StderrLines>,
+    kept: Mutex<StderrLines, rank::StderrLines>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StderrLines {
     /// The first lines it wrote.
     first: Vec<String>,
     /// The last ones, the first among them while there is room.
@@ -78,7 +78,7 @@ impl LastWords {
     }
 }
 
-impl Kept {
+impl StderrLines {
     fn add(&mut self, line: String) {
         self.count += 1;
         if self.first.len() < STDERR_FIRST {
@@ -124,7 +124,7 @@ mod tests {
             (9, 2, 3, "1 2 [… 4 more lines …] 7 8 9"),
             (9, 0, 3, "7 8 9"),
         ] {
-            let mut kept = Kept::default();
+            let mut kept = StderrLines::default();
             (1..=count).for_each(|n: u32| kept.add(n.to_string()));
             assert_eq!(kept.excerpt(first, last).join(" "), expected, "{count} {first} {last}");
         }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_first_lines_are_kept_when_there_is_no_room_for_all() {
-        let mut kept = Kept::default();
+        let mut kept = StderrLines::default();
         for n in 0..200 {
             kept.add(format!("{n} {}", "x".repeat(STDERR_LINE)));
         }
