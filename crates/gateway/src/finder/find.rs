@@ -106,7 +106,7 @@ impl Finder {
         self.turns.0.acquire().await.ok() // it is never closed
     }
 
-    /// The same for those who compare a name with all there are.
+    /// Waits until few enough others compare a name with all there are.
     pub(crate) async fn name_turn(&self) -> Option<SemaphorePermit<'_>> {
         self.name_turns.0.acquire().await.ok()
     }

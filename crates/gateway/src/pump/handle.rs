@@ -67,7 +67,7 @@ impl Pump {
         handle
     }
 
-    /// The same, and connects `outbox` to `sink`: the thread is woken up once for both.
+    /// Reads `input` for `reader` and connects `outbox` to `sink`: the thread is woken up once for both.
     pub(crate) fn attend(
         &self,
         input: Input,

@@ -36,7 +36,7 @@ pub(crate) struct Snapshot {
     servers: Arc<[Arc<Server>]>,
     /// By the servers' places.
     connections: Vec<Option<Arc<Connection>>>,
-    /// The same: how much of them is seen.
+    /// How much of each server is seen, by the servers' places.
     sights: Vec<Sight>,
 }
 
@@ -76,7 +76,7 @@ impl Snapshot {
         self.servers.iter().position(|server| server.key.is_called(key))
     }
 
-    /// The same by what it is, not by what it is called.
+    /// Where the server with this id stands.
     pub(crate) fn place_of_id(&self, id: &str) -> Option<usize> {
         self.servers.iter().position(|server| **server.key.id() == *id)
     }
@@ -172,7 +172,7 @@ impl View {
         Self { registry, naming, exposure, grant: None, current: Mutex::default() }
     }
 
-    /// The same with a list of tools that shows only so much.
+    /// A view whose list of tools shows only so much.
     pub(crate) fn exposing(self, exposure: Exposure) -> Self {
         Self { exposure, ..self }
     }

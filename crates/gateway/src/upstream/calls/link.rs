@@ -149,7 +149,7 @@ impl Link {
         self.begin(method, params)?.1.await.ok()
     }
 
-    /// The same; its id, and where the answer comes.
+    /// Sends a request of our own: its id, and where the answer comes.
     pub(in crate::upstream) fn begin(
         &self,
         method: &str,
@@ -161,7 +161,7 @@ impl Link {
         begun
     }
 
-    /// The same, to be written together with others.
+    /// Puts a request of our own, to be flushed together with others.
     pub(in crate::upstream) fn put_request(
         &self,
         method: &str,

@@ -29,7 +29,7 @@ pub(crate) enum Waiter {
     Client(ReplyTo),
     /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
-    /// The same, for what changes: it is answered when nothing more will be told.
+    /// Trunkline itself, with a request to be told of changes: answered when the server tells no more.
     Listening(oneshot::Sender<Result<Vec<u8>, String>>),
     /// Nobody at the moment: the server has asked something, and its client will come again.
     Parked(Arc<Parked>),

@@ -89,7 +89,8 @@ impl WaitQueue {
         Self { key, holds, at_once, state, connection, turnstile, is_crowded, bell }
     }
 
-    /// The same for another process of the server, which nobody waits for when it is gone.
+    /// The queue of another process of the server: calls take turns there, and do not wait for it when
+    /// it is gone.
     pub(in crate::upstream) fn private(&self) -> Option<Self> {
         let at_once = self.at_once?;
         Some(Self::new(self.key.clone(), false, Some(at_once), Arc::clone(&self.bell)))

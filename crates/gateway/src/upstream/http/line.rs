@@ -47,7 +47,7 @@ pub(super) struct HttpTransport {
     pub(super) session_lost: Notify,
     /// A notification was heard, or never will be.
     pub(super) told: Notify,
-    /// The same for the farewell.
+    /// The request that ends the session was answered, or never will be.
     pub(super) parted: Notify,
     /// It does not take a request for who sends it.
     pub(super) unknown: Notify,

@@ -394,7 +394,7 @@ impl Pool {
         }
     }
 
-    /// The same; that the connection is closed tells the server so.
+    /// Gives up a request of the stateless era: closing its connection tells the server so.
     pub(super) fn call_off(&mut self, id: UpstreamId) {
         self.forget(id);
         for slot in &self.slots {

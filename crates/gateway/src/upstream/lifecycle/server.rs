@@ -416,7 +416,7 @@ impl Server {
         self.signals.wake.notify_waiters(); // whoever does not wait needs no waking
     }
 
-    /// The same, also if it waits for a login.
+    /// It is to be tried again now, even if it waits for a login.
     pub(crate) fn insist(&self) {
         self.try_again();
         self.signals.insisted.notify_waiters();

@@ -62,7 +62,7 @@ pub(in crate::upstream) enum CallPhase {
     Asking,
     /// It waits for its client to answer something.
     Waiting,
-    /// It has for long: see `giving_way`.
+    /// It has for long: see `eviction`.
     Late,
 }
 
@@ -73,7 +73,7 @@ pub(in crate::upstream) enum Attribution {
     Nobodys,
     /// It may be several callers', and nothing says whose it is.
     Unclear,
-    /// The same, and none of them could answer.
+    /// It may be several callers', and none of them could answer.
     Unable,
 }
 
