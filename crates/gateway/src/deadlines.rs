@@ -54,7 +54,7 @@ impl Deadlines {
         Some(tick(self.now.load(Ordering::Relaxed) + self.usual.load(Ordering::Relaxed)))
     }
 
-    /// The same for a call that may take so long.
+    /// When a call that starts now and may take so long is late.
     pub(crate) fn within(&self, limit: Duration) -> Tick {
         let wanted = self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed).min(pause(limit));
         // One that stood starts as fine as is wanted; one that runs ends its tick first.

@@ -301,7 +301,7 @@ impl CallError {
         self.response_in(Era::Legacy, id)
     }
 
-    /// The same for a client of that era.
+    /// The complete error response for a client of that era.
     pub(crate) fn response_in(&self, era: Era, id: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(160);
         let (code, data) = (self.code_in(era), self.data(era));
@@ -355,7 +355,7 @@ fn names(missing: &[Missing]) -> Vec<&'static str> {
     names
 }
 
-/// The same for people.
+/// What is missing, for people.
 fn in_words(missing: &[Missing]) -> String {
     let word = |(name, part): &Missing| match part {
         Some(part) => format!("{name} ({part})"),

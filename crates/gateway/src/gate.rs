@@ -72,13 +72,13 @@ impl Debug for Admission {
 /// `Pass::who` of those of whom nothing is known: it does not make two requests the same person's.
 pub const ANYONE: &[u8] = b"anyone";
 
-/// The same of the one client over standard input and output.
+/// `Pass::who` of the one client over standard input and output.
 pub(crate) const ONLY_CLIENT: &[u8] = b"stdio";
 
 /// Somebody who may come in.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// The same for the same caller: what is sealed for one is nobody else's, and a session belongs
+    /// Equal for two requests of one caller: what is sealed for one is nobody else's, and a session belongs
     /// to it.
     pub who: Arc<[u8]>,
     /// For logs and for whoever looks at them.
@@ -121,7 +121,7 @@ pub trait Grant: Debug + Send + Sync {
     /// its resources, prompts, completions, and methods Trunkline does not know.
     fn all_of(&self, server: &str) -> bool;
 
-    /// The same number, the same rights; one that was used is not used for others.
+    /// Equal numbers mean equal rights; one that was used is not used for others.
     fn id(&self) -> u64;
 }
 

@@ -7,17 +7,17 @@ use crate::lock::{Mutex, rank};
 
 /// Shown as the server's name. All clones are renamed together; two are the same if their ids are.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity(Arc<Known>);
+pub(crate) struct Identity(Arc<IdentityNames>);
 
 #[derive(Debug)]
-struct Known {
+struct IdentityNames {
     id: Arc<str>,
     name: Mutex<Arc<str>, rank::ServerName>,
 }
 
 impl Identity {
     pub(crate) fn new(id: &str, name: &str) -> Self {
-        Self(Arc::new(Known { id: id.into(), name: Mutex::new(name.into()) }))
+        Self(Arc::new(IdentityNames { id: id.into(), name: Mutex::new(name.into()) }))
     }
 
     /// Never changes.

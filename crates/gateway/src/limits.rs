@@ -300,7 +300,7 @@ pub(crate) const REFUSAL_QUOTED: usize = 200;
 
 /// For a server to answer the question which era it is of, before it is asked in the older way.
 pub(crate) const PROBE: Duration = Duration::from_secs(3);
-/// The same in the network, where the first answer may take its time.
+/// For a server in the network to answer it: the first answer there may take its time.
 pub(crate) const PROBE_REMOTE: Duration = Duration::from_secs(10);
 /// For servers to take that somebody wants to hear of a resource, before it is told that it will:
 /// longer than they have for `subscriptions/listen`, so that theirs is what is waited for.

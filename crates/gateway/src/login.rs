@@ -78,7 +78,7 @@ impl Debug for Refusal {
 pub enum NoAuthorization {
     /// Nothing helps but somebody logging in.
     NeedsLogin { what: String, advice: String },
-    /// The same, but for this request only: it wants more than was granted.
+    /// This request alone wants more than was granted: somebody has to log in for it.
     NeedsMore { what: String, advice: String },
     /// What is said should be good, and the server does not take it: it is the server that has to come
     /// round.

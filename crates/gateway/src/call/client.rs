@@ -28,7 +28,7 @@ pub(crate) struct Client {
     /// From which level on it wants to hear what servers log; `None`: it has not said.
     level: Mutex<Option<Level>, rank::ClientLevel>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
-    said: Mutex<Said, rank::ClientIntroduction>,
+    said: Mutex<ClientIntroduction, rank::ClientIntroduction>,
     /// Who it is to those who keep account.
     who: OnceLock<Arc<str>>,
     /// Whose it is, where clients have to say that: the same for the same caller.
@@ -46,7 +46,7 @@ pub(crate) trait Presence: Debug + Send + Sync {
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct ClientIntroduction {
     info: Vec<u8>,
     capabilities: Vec<u8>,
     stamp: Option<Stamp>,
@@ -177,7 +177,7 @@ impl Client {
     pub(crate) fn introduces_itself(&self, info: &[u8], capabilities: &[u8]) {
         let (info, capabilities) = (info.to_vec(), capabilities.to_vec());
         let mut said = self.said.lock();
-        *said = Said { info, capabilities, stamp: None, is_quiet: said.is_quiet };
+        *said = ClientIntroduction { info, capabilities, stamp: None, is_quiet: said.is_quiet };
     }
 
     /// The client wants to hear no logs unless it says from which level on.
@@ -194,7 +194,7 @@ impl Client {
     pub(crate) fn stamp(&self) -> Stamp {
         let level = self.level().map(Level::name);
         let mut said = self.said.lock();
-        let Said { info, capabilities, stamp, is_quiet } = &mut *said;
+        let ClientIntroduction { info, capabilities, stamp, is_quiet } = &mut *said;
         let level = level.or(if *is_quiet { None } else { Some(UNSAID_LEVEL) });
         stamp.get_or_insert_with(|| Stamp::new(info, capabilities, level)).clone()
     }

@@ -120,12 +120,12 @@ impl Level {
 /// What a client has been asked and has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    open: HashMap<u32, Question>,
+    open: HashMap<u32, OpenQuestion>,
     last: u32,
 }
 
 #[derive(Debug)]
-struct Question {
+struct OpenQuestion {
     from: Weak<dyn CallOwner>,
     /// The server's own id and progress token, as spelt.
     id: Box<[u8]>,
@@ -154,7 +154,7 @@ impl Client {
         touched: &mut FlushSet,
     ) -> bool {
         let token = message.params.meta_progress_token;
-        let question = Question {
+        let question = OpenQuestion {
             from: Arc::downgrade(from),
             id: message.id().into(),
             token: token.map(|span| span.of(message.bytes).into()),
@@ -190,7 +190,7 @@ impl Client {
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
         // Not under the lock: the server's own is taken to pass it on.
         let asked = match self.questions.lock().open.get(&id) {
-            Some(Question { from, token: Some(token), .. }) => (from.upgrade(), token.clone()),
+            Some(OpenQuestion { from, token: Some(token), .. }) => (from.upgrade(), token.clone()),
             _ => return,
         };
         if let (Some(from), token) = asked {
@@ -250,7 +250,7 @@ impl Client {
 }
 
 impl Questions {
-    fn add(&mut self, question: Question) -> Option<u32> {
+    fn add(&mut self, question: OpenQuestion) -> Option<u32> {
         if self.open.len() >= OPEN_QUESTIONS {
             return None;
         }
@@ -261,7 +261,7 @@ impl Questions {
 
     /// Our ids of what this server asked (under this id of its own).
     fn of(&self, from: &Weak<dyn CallOwner>, id: Option<&[u8]>) -> Vec<u32> {
-        let theirs = |question: &Question| {
+        let theirs = |question: &OpenQuestion| {
             question.from.ptr_eq(from) && id.is_none_or(|id| *question.id == *id)
         };
         self.open.iter().filter(|(_, question)| theirs(question)).map(|(id, _)| *id).collect()

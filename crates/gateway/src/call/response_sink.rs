@@ -48,7 +48,7 @@ pub(crate) trait Responder: Debug + Send + Sync {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
     /// The answer to the request that came in here.
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
-    /// The same, if it is an error with this code.
+    /// The answer to the request that came in here, which is an error with this code.
     fn refuse(
         &self,
         _code: i64,

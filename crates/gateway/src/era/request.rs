@@ -47,7 +47,7 @@ impl Stamp {
         Self(out.into())
     }
 
-    /// The same with more members of `_meta`.
+    /// A stamp with more members of `_meta`.
     pub(crate) fn and(&self, more: &[u8]) -> Self {
         Self([&self.0, &b","[..], more].concat().into())
     }

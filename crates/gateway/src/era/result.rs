@@ -36,13 +36,13 @@ pub(crate) fn code_of(error: &[u8]) -> Option<i64> {
 /// What an error of the older era is in the stateless one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Translated {
-    /// The same.
+    /// It stays as it is.
     Same,
-    /// The same under another code.
+    /// It gets another code.
     Code(&'static str),
     /// No error: something is asked for. The result.
     Asks(Vec<u8>),
-    /// The same, of a client that cannot do it.
+    /// Something is asked for that the client cannot do.
     Cannot,
 }
 

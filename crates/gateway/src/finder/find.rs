@@ -66,7 +66,7 @@ pub(crate) const CUSTOM: &str = "custom-tools";
 
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
-    state: RwLock<Option<State>, rank::FinderIndex>,
+    state: RwLock<Option<IndexState>, rank::FinderIndex>,
     /// What somebody else says about servers, by id: before what they say about themselves.
     described: Mutex<Arc<HashMap<String, String>>, rank::ServerDescriptions>,
     /// For those who search on behalf of clients.
@@ -89,7 +89,7 @@ impl Default for Turns {
 }
 
 #[derive(Debug)]
-struct State {
+struct IndexState {
     index: Index,
     /// What the index was made of, by the server's id.
     read: HashMap<String, Read>,
@@ -106,7 +106,7 @@ impl Finder {
         self.turns.0.acquire().await.ok() // it is never closed
     }
 
-    /// The same for those who compare a name with all there are.
+    /// Waits until few enough others compare a name with all there are.
     pub(crate) async fn name_turn(&self) -> Option<SemaphorePermit<'_>> {
         self.name_turns.0.acquire().await.ok()
     }
@@ -133,13 +133,13 @@ impl Finder {
         }
         let embedder = self.embedder.get();
         let version = embedder.map(|embedder| embedder.version());
-        let knows_more = |state: &State| !state.is_covered() && state.asked != version;
+        let knows_more = |state: &IndexState| !state.is_covered() && state.asked != version;
         if self.state.read().as_ref().is_some_and(|state| state.is(&now) && !knows_more(state)) {
             return;
         }
         let Ok(model) = Model::embedded() else { return };
         let mut held = self.state.write();
-        let state = held.get_or_insert_with(|| State::new(model));
+        let state = held.get_or_insert_with(|| IndexState::new(model));
         state.turn_into(now);
         if let Some(embedder) = embedder {
             state.ask(&**embedder, version);
@@ -181,7 +181,7 @@ impl Finder {
     }
 }
 
-impl State {
+impl IndexState {
     fn new(model: &'static Model) -> Self {
         let (index, read, spoken_of) = (Index::new(model), HashMap::new(), HashSet::new());
         Self { index, read, asked: None, spoken_of }

@@ -147,7 +147,7 @@ impl Fleet {
     }
 
     fn attend(&self, server: &Arc<Server>) {
-        server.is_attended.store(true, Ordering::Relaxed);
+        server.signals.is_attended.store(true, Ordering::Relaxed);
         let task = supervise(Arc::clone(server), self.supervisor.clone());
         drop(self.supervisors.spawn_on(task, &self.runtime));
     }
@@ -183,7 +183,7 @@ impl Fleet {
     pub fn reconnect(&self, id: &str) -> bool {
         let Some(server) = self.find(id) else { return false };
         // Relaxed: the swap alone decides who starts the supervisor.
-        if server.is_attended.swap(true, Ordering::Relaxed) {
+        if server.signals.is_attended.swap(true, Ordering::Relaxed) {
             server.insist();
         } else {
             server.starts_over();
@@ -227,7 +227,7 @@ impl Fleet {
         leaving.push(Arc::clone(server));
         let (pending, done) = (open_calls(&leaving), CancellationToken::new());
         if pending == 0 || patience.is_zero() {
-            leaving.iter().for_each(|server| server.dismissed.cancel());
+            leaving.iter().for_each(|server| server.signals.dismissed.cancel());
             done.cancel();
             return Retired::new(pending, done);
         }
@@ -241,7 +241,7 @@ impl Fleet {
                 () = wait_for_calls(&leaving, until) => {}
                 _ = supervisor.ending(&server) => {} // with all the others
             }
-            leaving.iter().for_each(|server| server.dismissed.cancel());
+            leaving.iter().for_each(|server| server.signals.dismissed.cancel());
             drop(guard);
         };
         drop(self.supervisors.spawn_on(task, &self.runtime));

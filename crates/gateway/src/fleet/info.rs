@@ -110,7 +110,7 @@ pub(super) fn info(server: &Server) -> ServerInfo {
         since: status.since,
         retry: status.retry,
         protocol,
-        is_modern: connection.as_ref().map(|connection| connection.era() == Era::Modern),
+        is_modern: connection.as_ref().map(|connection| connection.link.era() == Era::Modern),
         identity,
         pid,
         started_in,
@@ -118,7 +118,7 @@ pub(super) fn info(server: &Server) -> ServerInfo {
         last_failure: status.last_failure.map(|why| PastFailure { why, at: status.failed_at }),
         open_calls: server.open_calls(),
         waiting_calls: server.waiting_calls(),
-        last_message: connection.and_then(|connection| connection.last_heard()),
+        last_message: connection.and_then(|connection| connection.health.last_heard()),
         tools: server.listing().map_or(0, |listing| listing.tools().len()),
     }
 }

@@ -16,10 +16,10 @@ use crate::stream::{Input, Sink};
 
 /// A cloneable handle to the thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Pump(Arc<Shared>);
+pub(crate) struct Pump(Arc<PumpShared>);
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct PumpShared {
     epoll: OwnedFd,
     wake: OwnedFd,
     orders: Mutex<Vec<Order>, rank::PumpOrders>,
@@ -50,7 +50,7 @@ impl Pump {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(PumpShared {
             epoll,
             wake,
             orders: Mutex::new(Vec::new()),
@@ -67,7 +67,7 @@ impl Pump {
         handle
     }
 
-    /// The same, and connects `outbox` to `sink`: the thread is woken up once for both.
+    /// Reads `input` for `reader` and connects `outbox` to `sink`: the thread is woken up once for both.
     pub(crate) fn attend(
         &self,
         input: Input,

@@ -20,10 +20,10 @@ use crate::pump::{Pump, SourceHandle};
 use crate::stream::Sink;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outbox(Arc<Shared>);
+pub(crate) struct Outbox(Arc<OutboxShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct OutboxShared {
     // Messages are put from under almost every other lock: only what writing needs ranks below it.
     queue: Mutex<Queue, rank::OutboxQueue>,
     drained: Notify,
@@ -35,7 +35,7 @@ impl Outbox {
     /// bytes wait.
     pub(crate) fn closing_at(most: usize) -> Self {
         let queue = Queue { overflow: Overflow::Close(most), ..Queue::default() };
-        Self(Arc::new(Shared { queue: Mutex::new(queue), ..Shared::default() }))
+        Self(Arc::new(OutboxShared { queue: Mutex::new(queue), ..OutboxShared::default() }))
     }
 
     /// Puts one message like `put`, if the queue is within its bounds: for requests, whose sender

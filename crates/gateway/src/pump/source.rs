@@ -32,10 +32,10 @@ pub(crate) trait Reader: Debug + Send {
 
 /// A source, for whoever wants to hold it for a while or end it.
 #[derive(Clone, Debug)]
-pub(crate) struct SourceHandle(Arc<Shared>);
+pub(crate) struct SourceHandle(Arc<SourceShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct SourceShared {
     pump: Pump,
     token: u64,
     fd: OwnedFd,
@@ -46,7 +46,7 @@ struct Shared {
 impl SourceHandle {
     pub(super) fn new(pump: Pump, token: u64, input: Input) -> Self {
         let Input { fd, nature } = input;
-        Self(Arc::new(Shared { pump, token, fd, nature, held: AtomicBool::new(false) }))
+        Self(Arc::new(SourceShared { pump, token, fd, nature, held: AtomicBool::new(false) }))
     }
 
     /// Reads no more for now.
@@ -71,7 +71,7 @@ impl SourceHandle {
     }
 }
 
-impl Shared {
+impl SourceShared {
     /// A pipe is told of once when something comes, and read until it is empty: the kernel then
     /// need not look at it again before the next wait.
     fn events(&self) -> EventFlags {

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::{Offer, Scope, custom_tools};
 
-use super::{Registry, Wanted};
+use super::{Registry, WantedServers};
 use crate::gate::Grant;
 
 impl Registry {
     /// Names and definitions of those that can be called now, by name, as they are for whoever has
     /// this grant; `None`: all of them.
     pub(crate) fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<(String, Bytes)> {
-        let Wanted { servers, custom } = self.wanted.lock().clone();
+        let WantedServers { servers, custom } = self.wanted.lock().clone();
         if custom.is_empty() {
             return Vec::new();
         }

@@ -31,7 +31,7 @@ pub(crate) struct Registry {
     pub(crate) audience: Arc<Audience>,
     /// What is remembered between the requests of stateless clients.
     pub(crate) parking: Arc<Parking>,
-    wanted: Mutex<Wanted, rank::RegistryWanted>,
+    wanted: Mutex<WantedServers, rank::RegistryWanted>,
     /// Processes that serve one client alone.
     privates: Mutex<Vec<Weak<Server>>, rank::RegistryPrivates>,
     /// Servers that are not wanted any more and end their calls.
@@ -57,7 +57,7 @@ impl Drop for Place {
 
 /// What the config asks for, in its order.
 #[derive(Clone, Debug, Default)]
-struct Wanted {
+struct WantedServers {
     servers: Arc<[Arc<Server>]>,
     custom: Arc<[CustomTool]>,
 }
@@ -95,14 +95,14 @@ impl Registry {
     pub(crate) fn unsubscribe(&self, client: &Arc<Client>) {
         for connection in self.servers().iter().filter_map(|server| server.connection()) {
             for uri in connection.subscriptions.leave(client) {
-                connection.unfollow(&uri);
+                connection.listens.unfollow(&connection.link, &uri);
             }
         }
     }
 
     /// These are the servers and custom tools from now on.
     pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
-        *self.wanted.lock() = Wanted { servers: servers.into(), custom: custom.into() };
+        *self.wanted.lock() = WantedServers { servers: servers.into(), custom: custom.into() };
         self.changed();
     }
 

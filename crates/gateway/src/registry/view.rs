@@ -14,7 +14,7 @@ use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::granted;
-use crate::registry::{Registry, Wanted};
+use crate::registry::{Registry, WantedServers};
 use crate::upstream::{Connection, Live, Server, ServerHello, object_of};
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Snapshot {
     servers: Arc<[Arc<Server>]>,
     /// By the servers' places.
     connections: Vec<Option<Arc<Connection>>>,
-    /// The same: how much of them is seen.
+    /// How much of each server is seen, by the servers' places.
     sights: Vec<Sight>,
 }
 
@@ -76,7 +76,7 @@ impl Snapshot {
         self.servers.iter().position(|server| server.key.is_called(key))
     }
 
-    /// The same by what it is, not by what it is called.
+    /// Where the server with this id stands.
     pub(crate) fn place_of_id(&self, id: &str) -> Option<usize> {
         self.servers.iter().position(|server| **server.key.id() == *id)
     }
@@ -172,7 +172,7 @@ impl View {
         Self { registry, naming, exposure, grant: None, current: Mutex::default() }
     }
 
-    /// The same with a list of tools that shows only so much.
+    /// A view whose list of tools shows only so much.
     pub(crate) fn exposing(self, exposure: Exposure) -> Self {
         Self { exposure, ..self }
     }
@@ -220,7 +220,7 @@ impl View {
     }
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
-        let Wanted { servers, custom } = self.registry.wanted.lock().clone();
+        let WantedServers { servers, custom } = self.registry.wanted.lock().clone();
         let custom = granted(custom, self.grant.as_deref());
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();

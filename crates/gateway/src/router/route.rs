@@ -23,7 +23,7 @@ pub(crate) enum Route<'a> {
     Subtool(Subtool<'a>),
     /// A call under a name the catalog does not have (now).
     UnknownTool(Cow<'a, str>),
-    /// The same through one of Trunkline's own tools.
+    /// A call through one of Trunkline's own tools, under a name the catalog does not have.
     UnknownBehind(Cow<'a, str>),
     /// A call of one of Trunkline's own tools that is answered here.
     Seek(MetaToolQuery),

@@ -83,13 +83,13 @@ fn send(
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
     let Some(connection) = asked.snapshot.connection(place) else {
-        if server.share == Share::PerSession {
+        if server.definition.share == Share::PerSession {
             return asked.refuse(&absent(server), touched); // its calls are with other processes
         }
         return hold(asked, server, changes, shown, touched);
     };
     // Nearly all servers are shared: their calls take the connection of the snapshot.
-    if asked.session.context.exclusive || server.share == Share::Shared {
+    if asked.session.context.exclusive || server.definition.share == Share::Shared {
         return submit(asked, server, connection, (changes, shown), touched);
     }
     match own_process(&asked, server) {
@@ -191,7 +191,7 @@ pub(super) fn pass_notification(
     };
     let change = to.and_then(|to| to.change);
     let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
-    connection.tell(message.bytes, &edits.unwrap_or_default(), touched);
+    connection.link.tell(message.bytes, &edits.unwrap_or_default(), touched);
 }
 
 /// Tells something about the client itself to the servers that are its own.
@@ -201,7 +201,7 @@ pub(super) fn tell_own_servers(session: &Session, message: &Message<'_>, touched
         false => session.private_servers.all_of_session(),
     };
     for connection in servers.iter().filter_map(|server| server.connection()) {
-        connection.tell(message.bytes, &Edits::new(), touched);
+        connection.link.tell(message.bytes, &Edits::new(), touched);
     }
 }
 
@@ -226,7 +226,10 @@ fn own_process(
 
 /// The connection that this client's notifications to a server take now.
 fn connection_of(session: &Session, server: &Arc<Server>) -> Option<Arc<Connection>> {
-    if !session.has_joined() || session.context.exclusive || server.share == Share::Shared {
+    if !session.has_joined()
+        || session.context.exclusive
+        || server.definition.share == Share::Shared
+    {
         return server.connection();
     }
     session.private_servers.for_session(server).ok()?.connection()
@@ -254,19 +257,19 @@ fn subscribe(
         ResourceAction::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
             subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
-            if connection.era() == Era::Legacy {
+            if connection.link.era() == Era::Legacy {
                 return Subscribed::PassOn;
             }
             if is_first {
-                drop(connection.follow(uri));
+                drop(connection.listens.follow(&connection.link, uri));
             }
             Subscribed::ServerAsked
         }
         // Another client still subscribes: the server goes on telling.
         ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Subscribed::Done,
-        ResourceAction::Unsubscribe if connection.era() == Era::Legacy => Subscribed::PassOn,
+        ResourceAction::Unsubscribe if connection.link.era() == Era::Legacy => Subscribed::PassOn,
         ResourceAction::Unsubscribe => {
-            connection.unfollow(uri);
+            connection.listens.unfollow(&connection.link, uri);
             Subscribed::Done
         }
     }
@@ -283,7 +286,7 @@ fn submit(
 ) {
     let message = asked.message;
     let mut path = reply_to(asked);
-    path.record = connection.note(message, changes, &path);
+    path.record = connection.record(message, changes, &path);
     path.lists_tasks = shown == TaskScope::OwnTasks;
     let note = path.record.clone();
     let onward = note.as_deref().and_then(|note| note.onward(message));

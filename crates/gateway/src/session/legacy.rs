@@ -110,8 +110,8 @@ fn set_level(asked: &SessionRequest<'_>, level: Level, touched: &mut FlushSet) {
     if let Some(now) = now.filter(|_| now != before) {
         let params = format!("{{\"level\":\"{}\"}}", now.name());
         for live in registry.servers().iter().filter_map(|server| server.live()) {
-            if live.hello.logs && live.connection.era() == Era::Legacy {
-                live.connection.mention("logging/setLevel", params.as_bytes());
+            if live.hello.logs && live.connection.link.era() == Era::Legacy {
+                live.connection.link.mention("logging/setLevel", params.as_bytes());
             }
         }
     }

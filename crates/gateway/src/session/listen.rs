@@ -60,7 +60,7 @@ struct ServerRequest {
 
 async fn all_asked(requests: Vec<ServerRequest>) {
     for ServerRequest { connection, uri, answer } in requests {
-        connection.until_asked(&uri, answer).await;
+        connection.listens.until_asked(&connection.link, &uri, answer).await;
     }
 }
 
@@ -202,7 +202,8 @@ impl Subscription {
                 let subscriptions = &connection.subscriptions;
                 let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
                 subscriptions.add(&own, &self.ear, &encode(uri));
-                let answer = is_first.then(|| connection.follow(&own)).flatten();
+                let answer =
+                    is_first.then(|| connection.listens.follow(&connection.link, &own)).flatten();
                 let connection = Arc::clone(connection);
                 requests.push(ServerRequest { connection, uri: own.clone().into_owned(), answer });
             }
@@ -217,7 +218,7 @@ impl Subscription {
             .filter(|gone| !followed.iter().any(|held| held.is(&gone.connection, &gone.uri)))
         {
             if gone.connection.subscriptions.remove(&gone.uri, &self.ear) {
-                gone.connection.unfollow(&gone.uri);
+                gone.connection.listens.unfollow(&gone.connection.link, &gone.uri);
             }
         }
         requests

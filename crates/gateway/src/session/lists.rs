@@ -122,7 +122,7 @@ fn needs_old_task(tool: &[u8], snapshot: &Snapshot) -> bool {
     let name = member(tool, "name").and_then(decode).unwrap_or_default();
     let Some(ToolRoute::Server(owner)) = snapshot.catalog.route(&name) else { return false };
     let connection = snapshot.connection(owner.server);
-    connection.is_some_and(|connection| connection.era() == Era::Legacy)
+    connection.is_some_and(|connection| connection.link.era() == Era::Legacy)
 }
 
 #[cfg(test)]

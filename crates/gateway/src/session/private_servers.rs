@@ -33,9 +33,9 @@ impl PrivateServers {
         let mut privates = self.of_session.lock();
         let held = privates.get(server.key.id());
         // The config may have changed since, or the process may have ended for good.
-        let held = held.filter(|held| held.transport == server.transport);
+        let held = held.filter(|held| held.definition.transport == server.definition.transport);
         let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
-        if let Some(held) = held.filter(|held| !held.dismissed.is_cancelled()) {
+        if let Some(held) = held.filter(|held| !held.signals.dismissed.is_cancelled()) {
             return Ok(Arc::clone(held));
         }
         let audience = Arc::new(Audience::default());
@@ -44,7 +44,7 @@ impl PrivateServers {
         audience.join(&self.client);
         let own = self.start(server, audience)?;
         if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
-            before.dismissed.cancel();
+            before.signals.dismissed.cancel();
         }
         Ok(own)
     }
@@ -59,11 +59,13 @@ impl PrivateServers {
         let mut pool = self.pool.lock();
         pool.retain(|held| {
             let lives = held.connection().is_some() || !held.is_settled();
-            lives && !held.dismissed.is_cancelled()
+            lives && !held.signals.dismissed.is_cancelled()
         });
-        let same =
-            |held: &&Arc<Server>| held.key == server.key && held.transport == server.transport;
-        let is_free = |held: &&Arc<Server>| held.connection().is_some_and(|held| held.is_free());
+        let same = |held: &&Arc<Server>| {
+            held.key == server.key && held.definition.transport == server.definition.transport
+        };
+        let is_free =
+            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_free());
         if let Some(free) = pool.iter().filter(same).find(is_free) {
             return Ok(Arc::clone(free));
         }
@@ -105,7 +107,7 @@ impl PrivateServers {
     /// Ends all processes: the client has gone.
     pub(super) fn dismiss(&self) {
         for server in self.of_session.lock().values().chain(self.pool.lock().iter()) {
-            server.dismissed.cancel();
+            server.signals.dismissed.cancel();
         }
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn list(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
 /// The connection over which a server lists the tasks of this client, if it lists any.
 fn task_lister(session: &Session, server: &Arc<Server>) -> Option<Arc<Connection>> {
     let live = server.live().filter(|live| live.hello.lists_tasks())?;
-    match session.context.exclusive || server.share == Share::Shared {
+    match session.context.exclusive || server.definition.share == Share::Shared {
         true => Some(live.connection),
         // Without a process of its own it has no tasks there.
         false => session.private_servers.get(server.key.id())?.connection(),
@@ -103,7 +103,7 @@ pub(super) fn check(
     match task_in(asked.message.text(asked.message.params.span)) {
         TaskName::Nothing if *asked.message.method() == *b"tasks/list" => {
             if let Some(connection) = place.and_then(|at| asked.snapshot.connection(at)) {
-                connection.expect_tasks();
+                connection.facts.expect_tasks();
             }
             Ok(TaskScope::OwnTasks)
         }

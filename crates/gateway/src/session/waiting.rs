@@ -24,7 +24,9 @@ pub(super) fn confirm_when_asked(
 ) {
     let connection = Arc::clone(connection);
     let ready = async move {
-        drop(timeout(SUBSCRIBED, connection.until_asked(&uri, None)).await);
+        drop(
+            timeout(SUBSCRIBED, connection.listens.until_asked(&connection.link, &uri, None)).await,
+        );
     };
     wait(asked, ready, |asked, (), touched| asked.answer(b"{}", touched));
 }

@@ -95,7 +95,7 @@ pub(crate) enum Sink {
     File(OwnedFd),
     /// Closing it ends the reading side, too, which is another descriptor of the same connection.
     Socket(OwnedFd),
-    /// The same, encrypted.
+    /// A socket with TLS.
     Tls(Tls),
 }
 

@@ -11,10 +11,10 @@ use rustls::ClientConnection;
 
 /// One encrypted connection, as both of its sides hold it.
 #[derive(Clone, Debug)]
-pub(crate) struct Tls(Arc<Shared>);
+pub(crate) struct Tls(Arc<TlsShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct TlsShared {
     fd: OwnedFd,
     connection: Mutex<ClientConnection, rank::TlsStream>,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Decrypted {
 impl Tls {
     /// Of a connection whose handshake is over; `fd` is for writing.
     pub(crate) fn new(fd: OwnedFd, connection: ClientConnection) -> Self {
-        Self(Arc::new(Shared { fd, connection: Mutex::new(connection) }))
+        Self(Arc::new(TlsShared { fd, connection: Mutex::new(connection) }))
     }
 
     /// Takes some of `slices` if what was taken before is on its way.

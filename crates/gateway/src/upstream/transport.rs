@@ -7,7 +7,11 @@ use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Params, Span};
 
 use crate::pump::{FlushSet, Outbox, Refused};
-use crate::upstream::pending::UpstreamId;
+
+/// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
+/// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
+/// numbers with 14 digits, still answers under the right one.
+pub(crate) type UpstreamId = u32;
 
 /// What a request is about, for those who read that before its body.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +118,15 @@ impl Transport {
         match self {
             Self::Pipe(_) => true,
             Self::Post(post) => post.is_on_its_way(id),
+        }
+    }
+
+    /// How often a call that may be made again is. A process that has gone is gone; in the network,
+    /// who comes back at once may meet the same server going.
+    pub(in crate::upstream) fn most_repeats(&self) -> u8 {
+        match self {
+            Self::Pipe(_) => 1,
+            Self::Post(_) => 3,
         }
     }
 

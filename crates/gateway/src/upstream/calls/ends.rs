@@ -1,0 +1,109 @@
+//! How calls end without their answer: failed, late, cancelled, or with their connection.
+
+use std::sync::Arc;
+
+use trunkline_wire::Edits;
+
+use crate::call::{CallOwner, Cancel};
+use crate::deadlines::Tick;
+use crate::error::CallError;
+use crate::pump::FlushSet;
+use crate::upstream::calls::pending::Waiter;
+use crate::upstream::connection::{Connection, with_digits};
+use crate::upstream::questions::attribution::Caller;
+
+impl Connection {
+    /// The connection is over: every open call ends, each knowing whether it may have run.
+    pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
+        let reach = self.link.transport.reach();
+        let mut touched = FlushSet::default();
+        let entries = self.link.pending.lock().close();
+        for (id, entry) in entries {
+            let may_have_run = reach.may_have_run(id, entry.sent_at);
+            let error = CallError::ServerGone {
+                server: self.link.key.to_string(),
+                what: what.to_owned(),
+                may_have_run,
+                stderr: stderr.to_vec(),
+            };
+            match entry.waiter {
+                Waiter::Client(path) => {
+                    self.lose(path, entry.deadline, may_have_run, &error, &mut touched);
+                }
+                Waiter::Parked(parked) => parked.fail(&error, &mut touched),
+                Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
+            }
+        }
+        self.link.transport.close();
+        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
+        for client in self.audience.all() {
+            client.forget_questions_of(&carrier, "the server has gone", &mut touched);
+        }
+        touched.flush();
+    }
+
+    /// Ends the calls that are late and tells the server. True if any call is left open.
+    pub(crate) fn expire(&self, now: Tick) -> bool {
+        let expired = self.link.pending.lock().expired(now);
+        let after = self.options.timeout.or(self.link.limits.call).unwrap_or_default();
+        for id in expired {
+            let who = self.link.who_called(id);
+            let error = CallError::Timeout { server: self.link.key.to_string(), after };
+            if self.link.fail(id, &error) {
+                let mut touched = FlushSet::default();
+                self.link.call_off(id, "timed out", &mut touched);
+                if let Some(who) = who {
+                    self.link.gave_up(who, &mut touched);
+                }
+                touched.flush();
+            }
+        }
+        self.options.made_room();
+        self.link.pending.lock().len() > 0
+    }
+}
+
+impl CallOwner for Connection {
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
+        let Some(entry) = self.link.pending.lock().remove(id) else { return };
+        let path = match entry.waiter {
+            Waiter::Client(path) => path,
+            Waiter::Parked(parked) => {
+                parked.leave_questions(self, touched);
+                let Some(path) = self.parking.give_up(&parked) else { return };
+                path
+            }
+            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return,
+        };
+        // Who does not want an answer is not told, and looking may take a while.
+        let may_have_run =
+            matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
+        path.cancelled(how, may_have_run, touched);
+        match how {
+            Cancel::Said(message) if self.link.is_told() => {
+                let Some(span) = message.params.request_id else { return };
+                with_digits(id, |digits| {
+                    self.link.tell(message.bytes, &Edits::one(span, digits), touched);
+                });
+                self.link.transport.forget(id);
+            }
+            Cancel::SessionEnded => {
+                self.link.call_off(id, "the client has ended its session", touched);
+            }
+            _ => self.link.call_off(id, "the client has gone", touched),
+        }
+        self.link.gave_up(Caller::of(&path.client, &path.request_era), touched);
+        self.options.made_room_in(touched);
+    }
+
+    fn abandon(&self, id: u32, touched: &mut FlushSet) {
+        let sent_at = self.link.pending.lock().get(id).map(|entry| entry.sent_at);
+        let Some(sent_at) = sent_at else { return };
+        let may_have_run = self.link.transport.reach().may_have_run(id, sent_at);
+        self.link.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
+    }
+
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {
+        self.link.tell(bytes, edits, touched);
+    }
+}

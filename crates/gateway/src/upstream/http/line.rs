@@ -1,0 +1,208 @@
+//! `HttpTransport`: messages on their way to a server in the network.
+//!
+//! Each message is a POST on a connection of the pool; what comes back is read by `responses` and
+//! judged in `outcome`. Everything that takes time (opening connections, pauses) is done by the
+//! task that looks after the line, which `attention` wakes.
+
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+
+use tokio::sync::Notify;
+use trunkline_catalog::Listing;
+use trunkline_catalog::config::Secrets;
+use trunkline_wire::{Edits, MODERN, Message, scan};
+
+use crate::identity::Identity;
+use crate::limits::Limits;
+use crate::lock::{Mutex, rank};
+use crate::pump::{FlushSet, Pump, Refused};
+use crate::upstream::connection::Connection;
+use crate::upstream::http::address::{Address, Session};
+use crate::upstream::http::connect::Socket;
+use crate::upstream::http::connections::Connections;
+use crate::upstream::http::exchange::{Exchange, Purpose};
+use crate::upstream::http::fields::{Annotated, annotated, fields};
+use crate::upstream::http::pool::{Gate, Pool};
+use crate::upstream::http::responses::Responses;
+use crate::upstream::http::slot::Slot;
+use crate::upstream::http::verdict::Dialect;
+use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Heading, Post};
+
+#[derive(Debug)]
+pub(super) struct HttpTransport {
+    pub(super) dialect: Dialect,
+    pub(super) key: Identity,
+    pub(super) limits: Limits,
+    pub(super) connections: Connections,
+    pub(super) secrets: Arc<Secrets>,
+    /// Who we are to it may come of a login.
+    pub(super) has_login: bool,
+    /// The tools that want arguments in headers, too.
+    tools: Mutex<Arc<Annotated>, rank::AnnotatedTools>,
+    /// Calls refused for their headers, with how; they wait until the tools were listed again.
+    pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>, rank::MismatchedHeaders>,
+    connection: OnceLock<Weak<Connection>>,
+    /// The server has forgotten the session: a new one is needed.
+    pub(super) session_lost: Notify,
+    /// A notification was heard, or never will be.
+    pub(super) told: Notify,
+    /// The request that ends the session was answered, or never will be.
+    pub(super) parted: Notify,
+    /// It does not take a request for who sends it.
+    pub(super) unknown: Notify,
+}
+
+impl HttpTransport {
+    pub(super) fn new(
+        key: &Identity,
+        address: Address,
+        dialect: Dialect,
+        limits: Limits,
+        secrets: &Arc<Secrets>,
+    ) -> Self {
+        let gate = match dialect {
+            Dialect::Modern => Gate::Open,
+            Dialect::Streamable => Gate::Handshake,
+            Dialect::Older => Gate::Shut,
+        };
+        let mut session = Session::new(address);
+        if dialect == Dialect::Modern {
+            session.agree(MODERN.to_owned());
+        }
+        let mut pool = Pool::new(session, gate);
+        if dialect == Dialect::Older {
+            pool.wait_in_front(Exchange::bare(Purpose::Listen, Vec::new()));
+        }
+        Self {
+            dialect,
+            key: key.clone(),
+            limits,
+            connections: Connections { pool: Mutex::new(pool), attention: Notify::new() },
+            secrets: Arc::clone(secrets),
+            has_login: false,
+            tools: Mutex::default(),
+            mismatched: Mutex::default(),
+            connection: OnceLock::new(),
+            session_lost: Notify::new(),
+            told: Notify::new(),
+            parted: Notify::new(),
+            unknown: Notify::new(),
+        }
+    }
+
+    /// Who we are comes of a login: nothing is sent before that is known.
+    #[must_use]
+    pub(super) fn with_login(mut self) -> Self {
+        self.has_login = true;
+        self.connections.pool.get_mut().is_unknown = true;
+        self
+    }
+
+    /// Whom it belongs to: said once, before anything is sent.
+    pub(super) fn belong_to(&self, connection: &Arc<Connection>) {
+        // It is called once.
+        let _ = self.connection.set(Arc::downgrade(connection));
+    }
+
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
+        self.connection.get().and_then(Weak::upgrade)
+    }
+
+    /// Takes a new connection into use.
+    pub(super) fn adopt(self: &Arc<Self>, socket: Socket, pump: &Pump) -> io::Result<()> {
+        let slot = Arc::new(Slot::new());
+        let responses = Responses::new(Arc::clone(self), Arc::clone(&slot));
+        let (input, sink, reader) = socket.split(Box::new(responses), &slot.outbox)?;
+        slot.outbox.connect(sink, pump);
+        self.connections.pool.lock().add(&slot);
+        // What came with the last bytes of a TLS handshake has been read already.
+        pump.read(input, reader).poke();
+        let mut touched = FlushSet::default();
+        self.connections.pool.lock().offer(&slot, &mut touched);
+        touched.flush();
+        Ok(())
+    }
+
+    /// The header fields of a request of the stateless era, in `room`, which is empty.
+    pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8], mut room: Vec<u8>) -> Vec<u8> {
+        fields(heading, body, &self.tools.lock(), &mut room);
+        room
+    }
+}
+
+impl Post for HttpTransport {
+    fn send(
+        &self,
+        id: Option<UpstreamId>,
+        heading: Option<&Heading<'_>>,
+        bytes: &[u8],
+        edits: &Edits<'_>,
+        touched: &mut FlushSet,
+    ) -> Result<(), Refused> {
+        let modern = heading.filter(|_| self.dialect == Dialect::Modern);
+        let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
+        let mut pool = self.connections.pool.lock();
+        pool.check_room()?;
+        let purpose = match (id, pool.gate) {
+            (Some(id), Gate::Open) if discovers => Purpose::Initialize(id),
+            (Some(id), Gate::Open) => Purpose::Call(id),
+            (None, Gate::Open) => Purpose::Tell,
+            _ => part_of_handshake(id, bytes),
+        };
+        let fields = modern.map(|heading| self.fields(heading, bytes, pool.spare()));
+        let body = pool.keep(bytes, edits);
+        let exchange = Exchange::post(purpose, body);
+        let exchange = Exchange { fields: fields.unwrap_or_default(), ..exchange };
+        let waits = pool.start(exchange, touched);
+        drop(pool);
+        if waits {
+            self.connections.attention.notify_one();
+        }
+        Ok(())
+    }
+
+    fn may_have_run(&self, id: UpstreamId) -> bool {
+        self.connections.pool.lock().may_have_run(id)
+    }
+
+    fn is_on_its_way(&self, id: UpstreamId) -> bool {
+        self.connections.pool.lock().is_on_its_way(id)
+    }
+
+    fn forget(&self, id: UpstreamId) {
+        match self.dialect {
+            Dialect::Modern => self.connections.pool.lock().call_off(id),
+            Dialect::Streamable | Dialect::Older => self.connections.pool.lock().forget(id),
+        }
+    }
+
+    fn says_whose(&self) -> bool {
+        self.dialect != Dialect::Older
+    }
+
+    fn learn(&self, listing: &Listing) {
+        if self.dialect == Dialect::Modern {
+            *self.tools.lock() = Arc::new(annotated(listing));
+            let mut touched = FlushSet::default();
+            self.listed(&mut touched);
+            touched.flush();
+        }
+    }
+
+    fn close(&self) {
+        self.connections.pool.lock().close();
+    }
+}
+
+/// Before the session is open, it matters what a message says.
+fn part_of_handshake(id: Option<UpstreamId>, bytes: &[u8]) -> Purpose {
+    let message = scan(bytes);
+    let method = message.as_ref().map(Message::method);
+    match (id, method.as_deref()) {
+        (Some(id), Ok(b"initialize")) => Purpose::Initialize(id),
+        (Some(id), _) => Purpose::Call(id),
+        (None, Ok(b"notifications/initialized")) => Purpose::Initialized,
+        (None, _) => Purpose::Tell,
+    }
+}

@@ -1,0 +1,17 @@
+//! A server from its first start to its end: handshake, listing, restarts, what is known of it.
+
+pub(in crate::upstream) mod breaker;
+pub(in crate::upstream) mod declared;
+pub(in crate::upstream) mod definition;
+pub(in crate::upstream) mod facts;
+pub(in crate::upstream) mod handshake;
+pub(in crate::upstream) mod health;
+pub(in crate::upstream) mod hints;
+pub(in crate::upstream) mod probe;
+pub(in crate::upstream) mod ready;
+pub(in crate::upstream) mod remembered;
+pub(in crate::upstream) mod server;
+pub(in crate::upstream) mod sign;
+pub(in crate::upstream) mod state;
+pub(in crate::upstream) mod supervise;
+pub(in crate::upstream) mod supervisor;

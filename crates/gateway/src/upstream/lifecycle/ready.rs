@@ -1,0 +1,150 @@
+//! From a connection to a server in use: the handshake, what it offers made known, and kept known.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::time::{Instant, sleep};
+use trunkline_catalog::{ListKind, Listing};
+
+use crate::call::Level;
+use crate::era::Era;
+use crate::limits::CHANGE_PAUSE;
+use crate::upstream::connection::Connection;
+use crate::upstream::inbound::shown::shown;
+use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
+use crate::upstream::lifecycle::probe::{self, Opening};
+use crate::upstream::lifecycle::server::{Live, Server};
+use crate::upstream::lifecycle::state::State;
+use crate::upstream::lifecycle::supervisor::Supervisor;
+
+/// Opens the conversation and makes the server's offer known.
+pub(in crate::upstream) async fn become_ready(
+    server: &Server,
+    connection: &Arc<Connection>,
+    supervisor: &Supervisor,
+    opening: Opening<'_>,
+    started: Instant,
+) -> Result<Arc<ServerHello>, HandshakeError> {
+    let capabilities = supervisor.declared.get().await;
+    let instance = &supervisor.registry.instance;
+    let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
+    connection.facts.logs.store(hello.logs, Ordering::Relaxed);
+    connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
+    connection.listens.listen(&connection.link, &hello); // before its lists are read: no change of them is missed
+    let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
+    connection.facts.set_opened();
+    let started_in = started.elapsed();
+    server.update(|status| {
+        status.protocol = Some(hello.protocol.clone());
+        status.identity.clone_from(&hello.identity);
+        status.started_in = Some(started_in);
+    });
+    publish(server, connection, &hello, listing, supervisor);
+    tracing::info!(
+        server = %server.key,
+        protocol = %hello.protocol,
+        duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
+        "is running"
+    );
+    server.remember(&hello);
+    catch_up(server, connection, &hello);
+    Ok(hello)
+}
+
+fn publish(
+    server: &Server,
+    connection: &Arc<Connection>,
+    hello: &Arc<ServerHello>,
+    listing: Listing,
+    supervisor: &Supervisor,
+) {
+    for warning in server.new_warnings(&listing.warnings) {
+        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
+    }
+    connection.link.transport.learn(&listing);
+    if connection.options.room.as_ref().is_some_and(|room| room.holds) {
+        connection.repeatable.learn(&listing);
+    }
+    let tools = listing.tools().len();
+    let live = Live {
+        connection: Arc::clone(connection),
+        listing: Arc::new(listing),
+        hello: Arc::clone(hello),
+    };
+    server.set_live(Some(live));
+    supervisor.registry.changed();
+    server.update(|status| {
+        status.tools = tools;
+        status.state = State::Running;
+        status.retry = None;
+    });
+    server.welcome_back(connection);
+}
+
+/// A server that comes again is told what its predecessor knew.
+fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &ServerHello) {
+    if let Some(before) = server.take_subscriptions() {
+        connection.subscriptions.inherit(&before.subscriptions);
+    }
+    remind(connection, hello);
+}
+
+/// Tells a server that knows nothing of its clients the log level, and what they have subscribed
+/// to. Its refusals concern nobody.
+pub(in crate::upstream) fn remind(connection: &Connection, hello: &ServerHello) {
+    let level = connection.audience.level().filter(|_| hello.logs && hello.era == Era::Legacy);
+    connection.facts.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
+    if let Some(level) = level {
+        let params = format!("{{\"level\":\"{}\"}}", level.name());
+        connection.link.mention("logging/setLevel", params.as_bytes());
+    }
+    for uri in connection.subscriptions.uris() {
+        drop(connection.listens.follow(&connection.link, &uri));
+    }
+}
+
+/// Lists again whatever the server says has changed.
+pub(in crate::upstream) async fn follow_changes(
+    server: Arc<Server>,
+    connection: Arc<Connection>,
+    hello: Arc<ServerHello>,
+    supervisor: Supervisor,
+) {
+    loop {
+        let has_changed = connection.changes.taken().await;
+        let Some(live) = server.live() else { return };
+        let mut listing = Listing::clone(&live.listing);
+        let known = supervisor.kinds().iter().copied();
+        for kind in known.filter(|kind| has_changed(*kind)) {
+            let instance = &supervisor.registry.instance;
+            match handshake::list(&connection, &hello, kind, instance).await {
+                Ok(fresh) => listing.replace(kind, fresh),
+                Err(error) => not_listed(&server, kind, &error),
+            }
+        }
+        if connection.link.is_closed() {
+            return; // it went while it was listing
+        }
+        publish(&server, &connection, &hello, listing, &supervisor);
+        if let Some(room) = server.room.clone() {
+            room.let_in().await;
+        }
+        sleep(CHANGE_PAUSE).await;
+    }
+}
+
+fn not_listed(server: &Server, kind: ListKind, error: &HandshakeError) {
+    match error {
+        // Servers with resources and no templates often do not know the question.
+        HandshakeError::Refused { .. } if kind == ListKind::Templates => {}
+        HandshakeError::Silent(_) => {} // it has ended, and that is said elsewhere
+        HandshakeError::Loop => {
+            tracing::error!(server = %server.key, "{error}; it is left out; {LOOP_ADVICE}");
+            server.signals.dismissed.cancel();
+        }
+        _ => {
+            let why = shown(&error.to_string(), &server.definition.secrets);
+            tracing::warn!(server = %server.key, "{} not read again: {why}", kind.member());
+        }
+    }
+}

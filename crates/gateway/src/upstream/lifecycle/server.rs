@@ -1,0 +1,468 @@
+//! `Server`: one configured server, for as long as its config entry lasts, through all its lives.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use trunkline_catalog::Listing;
+use trunkline_catalog::config::{ServerSpec, ToolFilter, Transport};
+use trunkline_wire::{Message, Span};
+
+use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
+use crate::error::CallError;
+use crate::events::Event;
+use crate::identity::Identity;
+use crate::known_listings::KnownListing;
+use crate::limits::STDERR_SHOWN;
+use crate::lock::{Mutex, rank};
+use crate::login::Bearer;
+use crate::pump::FlushSet;
+use crate::traces::SpanKind;
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
+use crate::upstream::connection::{Connection, ConnectionOptions};
+use crate::upstream::http::Spoken;
+use crate::upstream::lifecycle::breaker::Breaker;
+use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
+use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::probe::EraMemory;
+use crate::upstream::lifecycle::remembered::Remembered;
+use crate::upstream::lifecycle::state::{State, Status};
+use crate::upstream::stdio::stderr::LastWords;
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) key: Identity,
+    pub(crate) definition: Arc<ServerDefinition>,
+    pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
+    /// The clients it may speak to.
+    pub(crate) audience: Arc<Audience>,
+    services: Services,
+    /// Where its calls wait, if they may.
+    pub(crate) room: Option<Arc<WaitQueue>>,
+    filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
+    status: watch::Sender<Status>,
+    settled_once: AtomicBool,
+    offer: ServerOffer,
+    pub(in crate::upstream) dialect: LearntDialect,
+    pub(in crate::upstream) breaker: Mutex<Breaker, rank::ServerBreaker>,
+    /// What its process has written to stderr, also when that has ended.
+    words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
+    pub(crate) signals: ServerSignals,
+}
+
+/// What it offers, now and before.
+#[derive(Debug, Default)]
+struct ServerOffer {
+    live: Mutex<Option<Live>, rank::ServerLive>,
+    /// The connection before this one, for what clients had subscribed to.
+    before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
+    /// What it offered when it was last there, while it is expected back.
+    kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    /// What it said when it last ran; `None`: nothing is remembered.
+    remembered: Option<Remembered>,
+    /// What its listings were warned about, so that it is said once.
+    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+}
+
+/// How it is spoken to, as far as that was found out.
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct LearntDialect {
+    /// In the network: how it was last spoken to.
+    pub(in crate::upstream) spoken: Spoken,
+    /// As a process: the era it was found to be of.
+    pub(in crate::upstream) known: EraMemory,
+}
+
+/// What its supervisor is told.
+#[derive(Debug, Default)]
+pub(crate) struct ServerSignals {
+    /// It is to end although the gateway goes on.
+    pub(crate) dismissed: CancellationToken,
+    /// It is to be tried again now.
+    pub(in crate::upstream) wake: Notify,
+    /// It is to be given up as it is; `verdict` says why.
+    pub(in crate::upstream) condemned: Notify,
+    verdict: Mutex<String, rank::ServerVerdict>,
+    /// It is to be tried although it waits for a login.
+    pub(in crate::upstream) insisted: Notify,
+    /// A supervisor looks after it.
+    pub(crate) is_attended: AtomicBool,
+}
+
+/// After so many, a server's listings are not worth more words.
+const MOST_WARNINGS: usize = 1000;
+
+/// What a running server can be asked through, and what it offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Live {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) listing: Arc<Listing>,
+    pub(crate) hello: Arc<ServerHello>,
+}
+
+impl Server {
+    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Services) -> Self {
+        let key = Identity::new(&spec.id, &spec.key);
+        let bearer = match (&spec.login, &spec.transport, &provisions.logins) {
+            (Some(login), Transport::Remote { url, .. }, Some(logins)) => {
+                Some(logins.bearer(login, &spec.key, url))
+            }
+            _ => None,
+        };
+        let remembered =
+            provisions.listings.as_ref().map(|listings| Remembered::read(listings, &spec));
+        let (holds, at_once) = (provisions.holds, spec.calls.at_once);
+        let room = (holds || at_once.is_some()).then(|| {
+            let bell = Arc::clone(&provisions.bell);
+            Arc::new(WaitQueue::new(key.clone(), holds, at_once, bell))
+        });
+        let definition = Arc::new(ServerDefinition {
+            transport: spec.transport,
+            secrets: Arc::new(spec.secrets),
+            share: spec.share,
+            era: spec.era,
+            guarded: spec.guarded,
+            login: spec.login,
+            calls: spec.calls,
+        });
+        let offer = ServerOffer { remembered, ..ServerOffer::default() };
+        let filter = Mutex::new(Arc::new(spec.filter));
+        let services = provisions.clone();
+        let new = Self::of(key, definition, audience, services);
+        Self { bearer, room, filter, offer, ..new }
+    }
+
+    fn of(
+        key: Identity,
+        definition: Arc<ServerDefinition>,
+        audience: Arc<Audience>,
+        services: Services,
+    ) -> Self {
+        Self {
+            key,
+            definition,
+            bearer: None,
+            audience,
+            services,
+            room: None,
+            filter: Mutex::default(),
+            status: watch::Sender::new(Status::default()),
+            settled_once: AtomicBool::new(false),
+            offer: ServerOffer::default(),
+            dialect: LearntDialect::default(),
+            breaker: Mutex::default(),
+            words: Mutex::default(),
+            signals: ServerSignals::default(),
+        }
+    }
+
+    /// Another process of the same server, for one client alone.
+    pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
+        let services = Services { holds: false, ..self.services.clone() };
+        Self {
+            bearer: self.bearer.clone(),
+            room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
+            dialect: LearntDialect {
+                spoken: self.dialect.spoken.passed_on(),
+                known: self.dialect.known.passed_on(),
+            },
+            ..Self::of(self.key.clone(), Arc::clone(&self.definition), audience, services)
+        }
+    }
+
+    /// It takes the place of `old`: what clients had subscribed to there, they hear of from here; what
+    /// was listed there stays listed, and whoever calls it before it is ready waits, as for a server
+    /// that comes back.
+    pub(crate) fn succeed(&self, old: &Self) {
+        let before = old.connection().or_else(|| old.offer.before.lock().clone());
+        *self.offer.before.lock() = before;
+        let room = self.room.as_ref().filter(|room| room.holds);
+        if let Some((room, listing)) = room.zip(old.listing()) {
+            *self.offer.kept.lock() = Some(listing);
+            room.open();
+        }
+    }
+
+    /// Would `spec` start the same thing, by whatever name?
+    pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
+        **self.key.id() == *spec.id
+            && self.definition.transport == spec.transport
+            && self.definition.share == spec.share
+            && self.definition.era == spec.era
+            && self.definition.guarded == spec.guarded
+            && self.definition.login == spec.login
+            && self.definition.calls == spec.calls
+    }
+
+    /// What it was made of.
+    pub(crate) fn spec(&self) -> ServerSpec {
+        ServerSpec {
+            id: self.key.id().to_string(),
+            key: self.key.to_string(),
+            transport: self.definition.transport.clone(),
+            disabled: false,
+            secrets: (*self.definition.secrets).clone(),
+            filter: (*self.filter()).clone(),
+            share: self.definition.share,
+            era: self.definition.era,
+            guarded: self.definition.guarded,
+            login: self.definition.login.clone(),
+            calls: self.definition.calls,
+        }
+    }
+
+    pub(crate) fn filter(&self) -> Arc<ToolFilter> {
+        Arc::clone(&self.filter.lock())
+    }
+
+    /// Changes what is shown of it. False if nothing changed.
+    pub(crate) fn set_filter(&self, filter: &ToolFilter) -> bool {
+        let mut held = self.filter.lock();
+        let changed = **held != *filter;
+        if changed {
+            *held = Arc::new(filter.clone());
+        }
+        changed
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// It has ended, or is told to, and will not come again.
+    pub(crate) fn is_done(&self) -> bool {
+        self.signals.dismissed.is_cancelled() || self.status.borrow().state == State::Stopped
+    }
+
+    /// Was it ever running, failed or stopped?
+    pub(crate) fn has_settled(&self) -> bool {
+        self.settled_once.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.status.borrow().state.is_settled()
+    }
+
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
+        let mut news = None;
+        self.status.send_modify(|status| {
+            let before = status.state.word();
+            change(status);
+            if status.state.word() != before {
+                status.since = Instant::now();
+                news = Some((status.state.word(), status.state.why()));
+            }
+        });
+        self.services.news.send_replace(());
+        let events = self.services.watch.as_ref().and_then(|watch| watch.events.as_ref());
+        if let (Some(sink), Some((state, why))) = (events, news) {
+            let server = self.key.name();
+            sink.put(Event::ServerChanged { server, state, why });
+        }
+        if self.is_settled() {
+            self.settled_once.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the server is running, failed or stopped.
+    pub(crate) async fn settled(&self) {
+        // The sender lives in `self`: it cannot be gone.
+        drop(self.status.subscribe().wait_for(|status| status.state.is_settled()).await);
+    }
+
+    /// Of these warnings, those that were not given before.
+    pub(crate) fn new_warnings(&self, warnings: &[String]) -> Vec<String> {
+        let mut warned = self.offer.warned.lock();
+        if warned.len() > MOST_WARNINGS {
+            return Vec::new();
+        }
+        warnings.iter().filter(|warning| warned.insert((*warning).clone())).cloned().collect()
+    }
+
+    pub(crate) fn set_live(&self, live: Option<Live>) {
+        let before = std::mem::replace(&mut *self.offer.live.lock(), live);
+        if let Some(before) = before {
+            let mut held = self.offer.before.lock();
+            *held = Some(before.connection);
+        }
+    }
+
+    /// The connection before this one, once.
+    pub(crate) fn take_subscriptions(&self) -> Option<Arc<Connection>> {
+        let before = self.offer.before.lock().take()?;
+        let now = self.connection();
+        Some(before).filter(|before| !now.is_some_and(|now| Arc::ptr_eq(&now, before)))
+    }
+
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.offer.live.lock().clone()
+    }
+
+    /// What it said of itself when it last ran, in this process or an earlier one.
+    pub(crate) fn remembered(&self) -> Option<Arc<KnownListing>> {
+        self.offer.remembered.as_ref()?.last()
+    }
+
+    /// It runs, and has said this of itself.
+    pub(in crate::upstream) fn remember(&self, hello: &ServerHello) {
+        if let Some(remembered) = &self.offer.remembered {
+            remembered.keep(hello, &self.definition.secrets);
+        }
+    }
+
+    /// A life has begun that writes there.
+    pub(in crate::upstream) fn listens_to(&self, words: &Arc<LastWords>) {
+        *self.words.lock() = Some(Arc::clone(words));
+    }
+
+    /// The last lines on stderr.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        let words = self.words.lock().clone();
+        words.map(|words| words.last(STDERR_SHOWN)).unwrap_or_default()
+    }
+
+    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
+        self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
+    }
+
+    /// What a connection to it is given.
+    pub(in crate::upstream) fn outfit(&self) -> ConnectionOptions {
+        ConnectionOptions {
+            room: self.room.clone(),
+            watch: self.services.watch.clone(),
+            timeout: self.definition.calls.timeout,
+        }
+    }
+
+    /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.
+    pub(in crate::upstream) fn expect_back(&self) {
+        let Some(room) = self.room.as_ref().filter(|room| room.holds) else { return };
+        if let Some(live) = self.live() {
+            *self.offer.kept.lock() = Some(live.listing);
+        }
+        room.open();
+    }
+
+    /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
+    pub(in crate::upstream) fn give_up(&self, what: &str) -> bool {
+        let was_kept = self.offer.kept.lock().take().is_some();
+        if let Some(room) = &self.room {
+            room.shut(what);
+        }
+        was_kept
+    }
+
+    /// It is there: whoever waits is let in.
+    pub(in crate::upstream) fn welcome_back(&self, connection: &Arc<Connection>) {
+        *self.offer.kept.lock() = None;
+        if let Some(room) = &self.room {
+            room.welcome(connection);
+        }
+    }
+
+    /// What it offers, or offered before it went and is expected back.
+    pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
+        let live = self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
+        live.or_else(|| self.offer.kept.lock().clone())
+    }
+
+    /// Its calls may wait for it now.
+    pub(crate) fn waiting_room(&self) -> Option<&Arc<WaitQueue>> {
+        self.room.as_ref().filter(|room| room.takes_calls())
+    }
+
+    /// Keeps a call that waits for the server, or says why it cannot wait.
+    pub(crate) fn hold(&self, path: ReplyTo, touched: &mut FlushSet) -> Result<(), Box<Rejected>> {
+        let Some(room) = self.waiting_room() else {
+            let error =
+                CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
+            return Err(Rejected::new(path, error));
+        };
+        room.admit(path, WaitCause::Away, self.definition.calls.timeout.or(self.services.call))?;
+        room.release(touched); // it may have come back at this moment
+        Ok(())
+    }
+
+    /// What is to be told about a call to it at its end, if anybody wants to know.
+    pub(crate) fn note(
+        &self,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        asker: Asker<'_>,
+    ) -> Option<Arc<CallRecord>> {
+        let watch = self.services.watch.as_ref()?;
+        let hop = match self.definition.transport {
+            Transport::Stdio { .. } => SpanKind::Pipe,
+            Transport::Remote { .. } => SpanKind::Network,
+        };
+        CallRecord::of(message, changes, (&self.key, hop), asker, watch)
+    }
+
+    /// Calls that are with it, and calls that wait for it.
+    pub(crate) fn open_calls(&self) -> usize {
+        self.connection().map_or(0, |connection| connection.link.open_calls())
+    }
+
+    pub(crate) fn waiting_calls(&self) -> usize {
+        self.room.as_ref().map_or(0, |room| room.len())
+    }
+
+    /// It is to be tried again now, as if it had never failed.
+    pub(crate) fn try_again(&self) {
+        self.breaker.lock().close();
+        self.signals.wake.notify_waiters(); // whoever does not wait needs no waking
+    }
+
+    /// It is to be tried again now, even if it waits for a login.
+    pub(crate) fn insist(&self) {
+        self.try_again();
+        self.signals.insisted.notify_waiters();
+    }
+
+    /// It is going to be started although it had been given up for good.
+    pub(crate) fn starts_over(&self) {
+        self.breaker.lock().close();
+        self.update(|status| {
+            status.state = State::Initializing;
+            status.restarts += 1;
+        });
+    }
+
+    /// Somebody says that it is of no use as it is.
+    pub(crate) fn condemn(&self, why: String) {
+        let Some(connection) = self.connection() else {
+            return; // that is known, and it is being tried
+        };
+        connection.health.condemn();
+        *self.signals.verdict.lock() = why;
+        self.signals.condemned.notify_one();
+    }
+
+    /// Whether it fails its health checks, as far as the connection that it has now is concerned.
+    pub(crate) fn set_failing(&self, is_failing: bool) {
+        if let Some(connection) = self.connection() {
+            connection.health.set_failing(is_failing);
+        }
+    }
+
+    pub(in crate::upstream) async fn condemned(&self) -> String {
+        self.signals.condemned.notified().await;
+        std::mem::take(&mut *self.signals.verdict.lock())
+    }
+
+    /// Why a call to this server cannot be made now, in words for whoever called.
+    pub(crate) fn absence(&self) -> String {
+        let key = &self.key;
+        let status = self.status.borrow();
+        let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
+        match &status.state {
+            State::Initializing => format!("server `{key}` is still starting; try again soon"),
+            State::Running => format!("server `{key}` is running and does not offer this"),
+            State::Failed(failure) => format!("server `{key}` {failure}{retry}"),
+            State::Stopped => format!("server `{key}` is stopped"),
+        }
+    }
+}

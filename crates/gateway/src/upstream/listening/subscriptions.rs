@@ -1,0 +1,123 @@
+//! Who wants to hear of which resource of one server.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use trunkline_wire::{Edits, Message, decode};
+
+use crate::call::Client;
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
+
+/// By the server's own URI.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions(Mutex<BTreeMap<String, Vec<Subscriber>>, rank::Subscriptions>);
+
+#[derive(Debug)]
+struct Subscriber {
+    client: Weak<Client>,
+    /// The URI as the client spelt it, with quotes: it may know the resource under an alias.
+    token: Box<[u8]>,
+}
+
+impl Subscriptions {
+    pub(crate) fn add(&self, uri: &str, client: &Arc<Client>, token: &[u8]) {
+        let mut all = self.0.lock();
+        let subscribers = all.entry(uri.to_owned()).or_default();
+        let client = Arc::downgrade(client);
+        subscribers.retain(|known| !known.client.ptr_eq(&client));
+        subscribers.push(Subscriber { client, token: token.into() });
+    }
+
+    /// True if it was the last one: the server need not tell any more.
+    pub(crate) fn remove(&self, uri: &str, client: &Arc<Client>) -> bool {
+        let mut all = self.0.lock();
+        let Some(subscribers) = all.get_mut(uri) else { return true };
+        let client = Arc::downgrade(client);
+        subscribers
+            .retain(|known| !known.client.ptr_eq(&client) && known.client.strong_count() > 0);
+        let last = subscribers.is_empty();
+        if last {
+            all.remove(uri);
+        }
+        last
+    }
+
+    /// The client has gone: the URIs nobody wants to hear of any more.
+    pub(crate) fn leave(&self, client: &Arc<Client>) -> Vec<String> {
+        let uris: Vec<String> = {
+            let gone = Arc::downgrade(client);
+            let all = self.0.lock();
+            let of_client = |subscribers: &Vec<Subscriber>| {
+                subscribers.iter().any(|known| known.client.ptr_eq(&gone))
+            };
+            all.iter().filter(|(_, who)| of_client(who)).map(|(uri, _)| uri.clone()).collect()
+        };
+        uris.into_iter().filter(|uri| self.remove(uri, client)).collect()
+    }
+
+    /// Everything anybody wants to hear of.
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.0.lock().keys().cloned().collect()
+    }
+
+    /// Takes over what another connection to the same server had.
+    pub(crate) fn inherit(&self, from: &Self) {
+        let mut taken = std::mem::take(&mut *from.0.lock());
+        self.0.lock().append(&mut taken);
+    }
+
+    /// Tells everybody who wants to hear of it that a resource was updated.
+    pub(in crate::upstream) fn updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
+        let Some(span) = message.params.uri else { return };
+        let Some(uri) = decode(span.of(message.bytes)) else { return };
+        for (client, token) in self.of(&uri) {
+            client.say(message.bytes, &Edits::one(span, &token), touched);
+        }
+    }
+
+    /// Who is to be told that `uri` was updated, and under which URI. It may lie below what was
+    /// subscribed to.
+    pub(crate) fn of(&self, uri: &str) -> Vec<(Arc<Client>, Box<[u8]>)> {
+        let all = self.0.lock();
+        let above = |held: &str| {
+            uri.strip_prefix(held).is_some_and(|rest| held.ends_with('/') || rest.starts_with('/'))
+        };
+        let exact = all.get(uri).into_iter().flatten().map(|known| (known, known.token.clone()));
+        let mut told: Vec<_> =
+            exact.filter_map(|(known, token)| Some((known.client.upgrade()?, token))).collect();
+        for known in all.iter().filter(|(held, _)| above(held)).flat_map(|(_, known)| known) {
+            if let Some(client) = known.client.upgrade()
+                && !told.iter().any(|(other, _)| Arc::ptr_eq(other, &client))
+            {
+                told.push((client, trunkline_wire::encode(uri).into()));
+            }
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_hears_of_what_it_asked_for_and_under_its_own_name() {
+        let (one, two) = (Arc::new(Client::default()), Arc::new(Client::default()));
+        let subscriptions = Subscriptions::default();
+        subscriptions.add("a://x", &one, b"\"a://x\"");
+        subscriptions.add("a://x", &two, b"\"trunkline://k/a://x\"");
+        subscriptions.add("a://dir", &one, b"\"a://dir\"");
+        let heard = |uri: &str| {
+            let told = subscriptions.of(uri);
+            let told = told.iter().map(|(_, token)| String::from_utf8_lossy(token).into_owned());
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(heard("a://x"), ["\"a://x\"", "\"trunkline://k/a://x\""]);
+        assert_eq!(heard("a://dir/file"), ["\"a://dir/file\""]);
+        assert_eq!(heard("a://directory"), Vec::<String>::new());
+        assert!(!subscriptions.remove("a://x", &one), "the other still wants it");
+        assert_eq!(subscriptions.leave(&two), ["a://x"]);
+        assert_eq!(subscriptions.uris(), ["a://dir"]);
+    }
+}

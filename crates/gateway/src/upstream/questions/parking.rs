@@ -1,0 +1,371 @@
+//! Calls of stateless clients whose server has asked something: they are parked until their client
+//! comes again with the answers, or for too long.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use tokio::time::{Instant, sleep};
+use trunkline_wire::{Message, decode, scan};
+
+use crate::call::{Rejected, ReplyTo, RequestEra, Stateless};
+use crate::era::{self, Seal, Unsealable};
+use crate::error::CallError;
+use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
+use crate::timers::Timers;
+use crate::upstream::connection::Connection;
+use crate::upstream::inbound::task_owners::TaskOwners;
+use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedState, gone};
+use crate::upstream::transport::UpstreamId;
+
+/// What is remembered between the requests of stateless clients.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    /// None: there are no random numbers, and nothing can be parked.
+    seal: Option<Seal>,
+    began: Instant,
+    // Below the open calls: a call gets its handle while it is still open.
+    places: Mutex<ParkingPlaces, rank::ParkingHandles>,
+    /// Elicitations that were given an id of ours.
+    numbered: AtomicU64,
+    pub(crate) tasks: TaskOwners,
+    /// For what is to be done later about calls, whose connection may have gone by then.
+    pub(in crate::upstream) timers: Timers,
+}
+
+#[derive(Debug, Default)]
+struct ParkingPlaces {
+    last: u64,
+    parked: HashMap<u64, ParkingPlace>,
+    /// Those that gave way to others, the latest of them: who comes again for one is told.
+    gave_way: VecDeque<u64>,
+}
+
+/// A parked call, and the connection that it is open on.
+#[derive(Clone, Debug)]
+struct ParkingPlace {
+    parked: Arc<Parked>,
+    connection: Weak<Connection>,
+}
+
+impl Parking {
+    pub(crate) fn new() -> Self {
+        Self {
+            seal: Seal::new(),
+            began: Instant::now(),
+            places: Mutex::default(),
+            numbered: AtomicU64::new(0),
+            tasks: TaskOwners::default(),
+            timers: Timers::new(),
+        }
+    }
+
+    /// One that began so long ago.
+    #[cfg(test)]
+    pub(in crate::upstream) fn begun(ago: std::time::Duration) -> Self {
+        Self { began: Instant::now().checked_sub(ago).unwrap(), ..Self::new() }
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_secs()
+    }
+
+    pub(in crate::upstream) fn millis(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// A number that nothing else of this gateway's has had.
+    pub(in crate::upstream) fn number(&self) -> u64 {
+        self.numbered.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the client has to bring along when it comes again.
+    pub(in crate::upstream) fn state_of(&self, parked: &Parked) -> Option<String> {
+        let expires = self.now() + PARKED.as_secs();
+        self.seal.as_ref()?.seal(&parked.handle.to_le_bytes(), expires, &parked.bound())
+    }
+
+    /// A server's own state, as its client may carry it: it is no use to anybody else, nor for
+    /// anything else.
+    pub(in crate::upstream) fn seal_state(&self, state: &[u8], bound: &[&[u8]]) -> Option<String> {
+        self.seal.as_ref()?.seal(state, self.now() + STATE.as_secs(), bound)
+    }
+
+    pub(in crate::upstream) fn open_state(
+        &self,
+        text: &str,
+        bound: &[&[u8]],
+    ) -> Result<Vec<u8>, Unsealable> {
+        let seal = self.seal.as_ref().ok_or(Unsealable::Foreign)?;
+        seal.open(text, self.now(), bound)
+    }
+
+    pub(in crate::upstream) fn leave(&self, parked: &Parked) -> bool {
+        self.places.lock().parked.remove(&parked.handle).is_some()
+    }
+
+    /// The call is not wanted any more; the client's request, if it still waits.
+    pub(in crate::upstream) fn give_up(&self, parked: &Parked) -> Option<ReplyTo> {
+        self.leave(parked);
+        parked.state.lock().waiting.take()
+    }
+
+    /// A client comes again.
+    pub(crate) fn resume(
+        &self,
+        message: &Message<'_>,
+        path: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        match self.recognise_for(message, &path) {
+            Ok(place) => self.resume_parked(&place, message, path, touched),
+            Err(error) => Err(Rejected::new(path, error)),
+        }
+    }
+
+    /// The call that a request comes again for.
+    fn recognise_for(
+        &self,
+        message: &Message<'_>,
+        path: &ReplyTo,
+    ) -> Result<ParkingPlace, CallError> {
+        let RequestEra::Stateless(how) = &path.request_era else {
+            return Err(gone("it is not of this conversation"));
+        };
+        let place = self.recognise(message, how)?;
+        // Before anything is taken out for it: what cannot be delivered must not be lost.
+        if path.client.is_open(&path.id) {
+            return Err(CallError::duplicate_id());
+        }
+        Ok(place)
+    }
+
+    fn resume_parked(
+        &self,
+        ParkingPlace { parked, connection }: &ParkingPlace,
+        message: &Message<'_>,
+        path: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        let mut state = parked.state.lock();
+        if let Some(outcome) = state.outcome.take() {
+            drop(state);
+            self.leave(parked);
+            let connection = connection.upgrade();
+            if let Some(connection) = &connection {
+                pass_answers(connection, parked, message, touched);
+            }
+            return match (outcome, connection) {
+                (ParkedOutcome::Failure(error), _) => Err(Rejected::new(path, error)),
+                (ParkedOutcome::Response(..), None) => {
+                    Err(Rejected::new(path, gone("its server has gone")))
+                }
+                (ParkedOutcome::Response(shape, bytes), Some(connection)) => {
+                    connection.deliver_parked(parked.id, path, (shape, bytes), touched)
+                }
+            };
+        }
+        if state.waiting.is_some() {
+            return Err(Rejected::new(path, gone("the call is being answered")));
+        }
+        let responses = message.text(message.params.input_responses);
+        let mut answers = Vec::new();
+        for question in &state.questions {
+            let key = &question.request.key;
+            match era::answered(responses, key) {
+                Some(Ok(answer)) => answers.push((question.id.clone(), answer)),
+                Some(Err(())) => {
+                    let why = format!("`inputResponses.{key}` is no object");
+                    return Err(Rejected::new(path, CallError::InvalidParams(why)));
+                }
+                None => {}
+            }
+        }
+        let Some(connection) = connection.upgrade() else {
+            return Err(Rejected::new(path, gone("its server has gone")));
+        };
+        if answers.len() == state.questions.len() {
+            match connection.unpark(parked.id, message, path)? {
+                None => drop(self.leave(parked)),
+                // Its answer is just being brought here.
+                Some(path) => state.waiting = Some(path),
+            }
+            state.questions.clear();
+        } else {
+            state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
+            self.ask_for(parked, &state, &path, touched);
+        }
+        drop(state);
+        for (id, answer) in answers {
+            connection.link.answer_question(&id, answer, touched);
+        }
+        Ok(())
+    }
+
+    /// Why the call that a client comes again for has failed, if it has: its server may be gone, and
+    /// what it was about with it.
+    pub(crate) fn failed(&self, message: &Message<'_>, how: &Stateless) -> Option<CallError> {
+        message.params.request_state?;
+        let ParkingPlace { parked, .. } = self.recognise(message, how).ok()?;
+        let mut state = parked.state.lock();
+        let Some(ParkedOutcome::Failure(_)) = state.outcome else { return None };
+        let Some(ParkedOutcome::Failure(error)) = state.outcome.take() else { return None };
+        drop(state);
+        self.leave(&parked);
+        Some(error)
+    }
+
+    fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<ParkingPlace, CallError> {
+        let state = decode(message.text(message.params.request_state)).unwrap_or_default();
+        let digest = era::digest(message.text(message.params.span));
+        let method = message.method();
+        let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
+        let handle = self.open_state(&state, &bound);
+        let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
+        let handle = handle.try_into().map(u64::from_le_bytes);
+        let handle = handle.map_err(|_| gone("it is a server's own"))?;
+        let places = self.places.lock();
+        match places.parked.get(&handle) {
+            Some(place) => Ok(place.clone()),
+            None if places.gave_way.contains(&handle) => Err(gone(GAVE_WAY)),
+            None => Err(gone("the call does not wait any more")),
+        }
+    }
+
+    /// Asks again for what is still open.
+    fn ask_for(
+        &self,
+        parked: &Parked,
+        state: &ParkedState,
+        path: &ReplyTo,
+        touched: &mut FlushSet,
+    ) {
+        parked.told.store(self.millis(), Ordering::Relaxed);
+        let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
+        let result = era::input_required(&requests, self.state_of(parked).as_deref());
+        path.answer(&result, touched);
+    }
+
+    /// A place for a call, if there is one.
+    pub(in crate::upstream) fn admit(
+        &self,
+        connection: &Arc<Connection>,
+        id: UpstreamId,
+        how: &Arc<Stateless>,
+        path: ReplyTo,
+    ) -> Result<Arc<Parked>, ReplyTo> {
+        let request = path.kept.clone();
+        let request = request.as_deref().map(scan);
+        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(path) };
+        let mut places = self.places.lock();
+        if places.parked.len() >= PARKED_CALLS {
+            return Err(path);
+        }
+        places.last += 1;
+        let parked = Arc::new(Parked {
+            handle: places.last,
+            id,
+            how: Arc::clone(how),
+            client: Arc::clone(&path.client),
+            method: request.method().into(),
+            digest: era::digest(request.text(request.params.span)),
+            state: Mutex::new(ParkedState { waiting: Some(path), ..ParkedState::default() }),
+            told: AtomicU64::new(0),
+        });
+        let connection = Arc::downgrade(connection);
+        let place = ParkingPlace { parked: Arc::clone(&parked), connection };
+        places.parked.insert(parked.handle, place);
+        Ok(parked)
+    }
+
+    /// Tells the client soon, and gives the call up when it has not come again for too long.
+    pub(in crate::upstream) fn look_after(self: &Arc<Self>, parked: &Arc<Parked>) {
+        let (parking, parked) = (Arc::clone(self), Arc::clone(parked));
+        // The gateway's, and not the connection's: a client may come again after its server has gone.
+        let timers = Arc::downgrade(&parking);
+        let waited_for = Arc::clone(&parked);
+        let is_told_later = parking.timers.run(async move {
+            sleep(BUNDLE).await;
+            if let Some(parking) = timers.upgrade() {
+                parking.tell(&waited_for);
+            }
+            // It may be over long before.
+            let parked = Arc::downgrade(&{ waited_for });
+            sleep(PARKED).await;
+            if let (Some(parking), Some(parked)) = (timers.upgrade(), parked.upgrade()) {
+                parking.expire(&parked);
+            }
+        });
+        if !is_told_later {
+            parking.tell(&parked);
+        }
+    }
+
+    /// What was asked in the meantime is told to the client, all at once.
+    fn tell(&self, parked: &Parked) {
+        let mut touched = FlushSet::default();
+        parked.told.store(self.millis(), Ordering::Relaxed);
+        let mut state = parked.state.lock();
+        if let Some(path) = state.waiting.take()
+            && path.claim()
+        {
+            self.ask_for(parked, &state, &path, &mut touched);
+        }
+        drop(state);
+        touched.flush();
+    }
+
+    /// The client has not come again for too long.
+    fn expire(&self, parked: &Parked) {
+        let mut touched = FlushSet::default();
+        let place = self.places.lock().parked.remove(&parked.handle);
+        if let Some(connection) = place.and_then(|place| place.connection.upgrade()) {
+            connection.end_parked(parked, &gone("it has waited for too long"), &mut touched);
+        }
+        touched.flush();
+    }
+
+    /// Ends a call whose client has not come again, because others need its server. False: it does
+    /// not wait any more.
+    pub(in crate::upstream) fn give_way(
+        &self,
+        connection: &Connection,
+        parked: &Parked,
+        touched: &mut FlushSet,
+    ) -> bool {
+        if !connection.end_parked(parked, &gone(GAVE_WAY), touched) {
+            return false;
+        }
+        let mut places = self.places.lock();
+        places.parked.remove(&parked.handle);
+        places.gave_way.push_back(parked.handle);
+        if places.gave_way.len() > REMEMBERED_WAITS {
+            places.gave_way.pop_front();
+        }
+        true
+    }
+}
+
+const GAVE_WAY: &str = "it has expired: its client had not come again when others needed the server, \
+                        and the call was cancelled (it may have run); make it again without the state";
+
+/// What was asked may have been for something else: the server gets its answers all the same,
+/// and learns what will not be answered any more.
+fn pass_answers(
+    connection: &Connection,
+    parked: &Parked,
+    message: &Message<'_>,
+    touched: &mut FlushSet,
+) {
+    let responses = message.text(message.params.input_responses);
+    parked.state.lock().questions.retain(|question| {
+        match era::answered(responses, &question.request.key) {
+            Some(Ok(answer)) => connection.link.answer_question(&question.id, answer, touched),
+            _ => return true,
+        }
+        false
+    });
+    parked.leave_questions(connection, touched);
+}

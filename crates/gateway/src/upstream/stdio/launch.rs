@@ -1,0 +1,114 @@
+//! What a server is started with: its command, and an environment that is not simply ours.
+
+use std::ffi::{OsStr, OsString};
+
+use trunkline_keeper::Launch;
+
+/// What servers get of our own environment.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited(Vec<(OsString, OsString)>);
+
+/// What programs need to find their files, their user, their language and the network. Anything
+/// else (tokens of other programs above all) has to be asked for.
+const USUAL: &[&str] = &[
+    "HOME",
+    "PATH",
+    "SHELL",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+const USUAL_PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+impl Inherited {
+    /// `more` are the names (or `*` for everything) the user wants passed on as well.
+    pub fn choose(all: impl IntoIterator<Item = (OsString, OsString)>, more: &[String]) -> Self {
+        let everything = more.iter().any(|name| name == "*");
+        let wanted = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            everything
+                || USUAL.contains(&&*name)
+                || USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || more.iter().any(|more| *more == name)
+        };
+        Self(all.into_iter().filter(|(name, _)| wanted(name)).collect())
+    }
+
+    /// Adds or replaces one variable.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.0.retain(|(held, _)| held != name);
+        self.0.push((name.into(), value.into()));
+    }
+
+    pub(in crate::upstream) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(held, _)| held == name)
+    }
+
+    pub(in crate::upstream) fn launch(
+        &self,
+        command: &str,
+        args: &[String],
+        env: &[(String, String)],
+        cwd: Option<&str>,
+    ) -> Launch {
+        let mut all = self.clone();
+        for (name, value) in env {
+            all.set(name, value);
+        }
+        Launch {
+            command: command.into(),
+            args: args.iter().map(OsString::from).collect(),
+            env: all.0,
+            cwd: cwd.map(Into::into),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(more: &[&str], expected: &[&str]) {
+        let all = ["PATH", "LC_ALL", "GITHUB_TOKEN", "MINE"].map(|name| (name.into(), "x".into()));
+        let more: Vec<_> = more.iter().map(ToString::to_string).collect();
+        let got = Inherited::choose(all, &more);
+        let names: Vec<_> = got.0.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn tokens_of_others_stay_here_unless_asked_for() {
+        check(&[], &["PATH", "LC_ALL"]);
+        check(&["MINE"], &["PATH", "LC_ALL", "MINE"]);
+        check(&["*"], &["PATH", "LC_ALL", "GITHUB_TOKEN", "MINE"]);
+    }
+
+    #[test]
+    fn the_configs_own_variables_win() {
+        let inherited = Inherited::choose([("PATH".into(), "ours".into())], &[]);
+        let env = [("PATH".to_owned(), "theirs".to_owned())];
+        let launch = inherited.launch("c", &[], &env, None);
+        assert_eq!(launch.env, [("PATH".into(), "theirs".into())]);
+    }
+}

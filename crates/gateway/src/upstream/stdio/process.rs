@@ -1,0 +1,300 @@
+//! One process of a server: its streams, its readiness, its end, and what is left of it.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use trunkline_catalog::config::Era;
+use trunkline_keeper::{Custody, Tree};
+use trunkline_wire::{Lines, StreamLine as Text};
+
+use crate::call::Payload;
+use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
+use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
+use crate::stream::{Input, Sink, Slow};
+use crate::upstream::connection::{Connection, ConnectionParts};
+use crate::upstream::inbound::broken::BrokenLines;
+use crate::upstream::inbound::shown::shown;
+use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
+use crate::upstream::lifecycle::probe::Opening;
+use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
+use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::state::{Failure, Phase};
+use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
+use crate::upstream::listening::listen;
+use crate::upstream::stdio::stderr::LastWords;
+use crate::upstream::transport::Transport;
+
+/// One process of a server, from its start to its end.
+pub(in crate::upstream) struct Life<'a> {
+    server: &'a Arc<Server>,
+    supervisor: &'a Supervisor,
+    connection: Arc<Connection>,
+    /// Its stdin.
+    outbox: Outbox,
+    words: Arc<LastWords>,
+    /// Its stdout has ended; its stderr has.
+    output_ended: CancellationToken,
+    words_ended: CancellationToken,
+    /// Trunkline itself has failed on what it wrote.
+    output_failed: CancellationToken,
+    output: Option<SourceHandle>,
+    tasks: JoinSet<()>,
+    started: Instant,
+}
+
+impl<'a> Life<'a> {
+    pub(in crate::upstream) async fn begin(
+        server: &'a Arc<Server>,
+        supervisor: &'a Supervisor,
+        custody: Custody,
+    ) -> End {
+        let started = Instant::now();
+        let outbox = Outbox::default();
+        let connection = Connection::new(ConnectionParts {
+            key: server.key.clone(),
+            limits: supervisor.limits,
+            line: Transport::Pipe(outbox.clone()),
+            broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
+            audience: Arc::clone(&server.audience),
+            simple: supervisor.simple,
+            deadlines: Arc::clone(&supervisor.deadlines),
+            parking: Arc::clone(&supervisor.registry.parking),
+            outfit: server.outfit(),
+        });
+        let mut life = Self {
+            server,
+            supervisor,
+            connection: Arc::new(connection),
+            outbox,
+            words: Arc::new(LastWords::new(Arc::clone(&server.definition.secrets))),
+            output_ended: CancellationToken::new(),
+            words_ended: CancellationToken::new(),
+            output_failed: CancellationToken::new(),
+            output: None,
+            tasks: JoinSet::new(),
+            started,
+        };
+        server.listens_to(&life.words);
+        server.update(|status| status.pid = Some(custody.pid));
+        let Custody { stdin, stdout, stderr, mut tree, .. } = custody;
+        let end = match Slow::new(stderr) {
+            Ok(stderr) => {
+                life.attend(Sink::pipe(stdin), Input::pipe(stdout), stderr);
+                life.run(&mut tree).await
+            }
+            Err(error) => life.failed(Phase::Startup, &format!("could not be watched: {error}")),
+        };
+        life.finish(&end, tree).await;
+        end
+    }
+
+    /// Connects its streams.
+    fn attend(&mut self, stdin: Sink, stdout: Input, stderr: Slow) {
+        let pump = &self.supervisor.pump;
+        let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
+        let limit = self.supervisor.limits.message;
+        let failed = self.output_failed.clone();
+        let output = Output { lines: Lines::new(limit), connection, ended, failed };
+        self.output = Some(pump.attend(stdout, Box::new(output), &self.outbox, stdin));
+        let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
+        let ended = self.words_ended.clone().drop_guard();
+        self.tasks.spawn(async move {
+            words.listen(&key, stderr).await;
+            drop(ended);
+        });
+    }
+
+    async fn run(&mut self, tree: &mut Tree) -> End {
+        let give_up = self.supervisor.limits.give_up;
+        let opening = match self.server.definition.era {
+            _ if self.supervisor.simple => Opening::Initialize,
+            Era::Legacy => Opening::Initialize,
+            Era::Modern => Opening::Insist,
+            Era::Auto => Opening::Find(&self.server.dialect.known),
+        };
+        let (server, connection) = (self.server, &self.connection);
+        let ready = become_ready(server, connection, self.supervisor, opening, self.started);
+        let hello = tokio::select! {
+            biased;
+            ready = ready => match ready {
+                Ok(hello) => hello,
+                Err(error) => return self.not_ready(error, tree).await,
+            },
+            what = self.ended(tree) => return self.ended_early(&what),
+            () = sleep(give_up) => {
+                let mut what = format!("did not become ready within {} s", give_up.as_secs_f64());
+                if let Some(error) = self.connection.broken.refusal() {
+                    what.push_str(&format!("; it sent an error that names no request: {error}"));
+                }
+                return self.failed(Phase::Initialization, &what);
+            }
+            _ = self.supervisor.ending(self.server) => return End::Stopped,
+        };
+        let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
+        if let Some(room) = server.room.clone() {
+            self.tasks.spawn(room.let_in());
+        }
+        self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));
+        self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
+        tokio::select! {
+            what = self.ended(tree) => self.failed(Phase::Runtime, &what),
+            () = self.connection.broken.too_many.notified() => {
+                self.failed(Phase::Runtime, "sent too many broken messages")
+            }
+            why = self.server.condemned() => self.failed(Phase::Runtime, &why),
+            _ = self.supervisor.ending(self.server) => End::Stopped,
+        }
+    }
+
+    /// The handshake failed; if that is because the process has ended, its status says more.
+    async fn not_ready(&self, error: HandshakeError, tree: &mut Tree) -> End {
+        if error == HandshakeError::Loop {
+            return End::Failed(Failure {
+                phase: Phase::Initialization,
+                what: error.to_string(),
+                advice: LOOP_ADVICE.to_owned(),
+                permanent: true,
+                needs_login: false,
+                stderr: Vec::new(),
+            });
+        }
+        let what = match timeout(LAST_STATUS, self.ended(tree)).await {
+            Ok(what) if matches!(error, HandshakeError::Silent(_)) => {
+                return self.ended_early(&what);
+            }
+            _ => error.to_string(),
+        };
+        self.failed(Phase::Initialization, &what)
+    }
+
+    /// It has ended before it was ready.
+    fn ended_early(&self, what: &str) -> End {
+        if self.server.dialect.known.ended() {
+            tracing::debug!(server = %self.server.key, "{what} when it was asked for its era");
+            return End::OtherWay;
+        }
+        self.failed(Phase::Initialization, what)
+    }
+
+    /// Waits for the process or its output to end; says how, completing "server X …".
+    async fn ended(&self, tree: &mut Tree) -> String {
+        let exit = tokio::select! {
+            exit = tree.exited() => Some(exit),
+            () = self.output_ended.cancelled() => timeout(LAST_STATUS, tree.exited()).await.ok(),
+            () = self.outbox.closed() => timeout(LAST_STATUS, tree.exited()).await.ok(),
+        };
+        // Its last words and answers may still be in the pipes; a grandchild may hold them open.
+        let rest = async {
+            self.output_ended.cancelled().await;
+            self.words_ended.cancelled().await;
+        };
+        drop(timeout(LAST_OUTPUT, rest).await);
+        if self.output_failed.is_cancelled() {
+            return "wrote something that Trunkline failed on (an internal error: see its log)"
+                .to_owned();
+        }
+        exit.map_or_else(|| "closed its input or output".to_owned(), |exit| exit.to_string())
+    }
+
+    fn failed(&self, phase: Phase, what: &str) -> End {
+        let what = shown(what, &self.server.definition.secrets);
+        let stderr = match phase {
+            Phase::Runtime => self.words.quoted(),
+            Phase::Startup | Phase::Initialization => self.words.quoted_from_start(),
+        };
+        let advice = if stderr.is_empty() && phase != Phase::Runtime {
+            "run its command by hand to see what it says".to_owned()
+        } else {
+            String::new()
+        };
+        let (permanent, needs_login) = (false, false);
+        End::Failed(Failure { phase, what, advice, permanent, needs_login, stderr })
+    }
+
+    /// Takes the server out of sight, ends its calls, and lets nothing of it live on.
+    async fn finish(mut self, end: &End, mut tree: Tree) {
+        match end {
+            End::Failed(failure) => announce(self.server, self.supervisor, failure),
+            End::OtherWay => {}
+            End::Stopped => drop(self.server.give_up("was stopped")),
+        }
+        // First out of the list: whoever has the error of a call must not see its tool any more,
+        // unless the server is expected back.
+        self.server.set_live(None);
+        self.server.update(|status| {
+            status.pid = None;
+            status.tools = 0;
+        });
+        self.supervisor.registry.changed();
+        let farewell = match end {
+            End::Failed(failure) => {
+                self.connection.close(&failure.what, &failure.stderr);
+                ONE_SERVER
+            }
+            End::OtherWay => {
+                self.connection.close("is started again", &[]);
+                ONE_SERVER
+            }
+            End::Stopped => {
+                self.connection.close("was stopped", &[]);
+                self.supervisor.ending(self.server).await
+            }
+        };
+        tree.stop(farewell.wait, farewell.term);
+        tree.gone().await;
+        if let Some(output) = self.output.take() {
+            output.forget();
+        }
+        self.tasks.shutdown().await;
+    }
+}
+
+/// What a server writes.
+#[derive(Debug)]
+struct Output {
+    lines: Lines,
+    connection: Arc<Connection>,
+    ended: CancellationToken,
+    failed: CancellationToken,
+}
+
+impl Reader for Output {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.lines.room()
+    }
+
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
+        while let Some(line) = self.lines.next_line() {
+            let payload = match line {
+                Text::Whole([]) => continue,
+                Text::Whole(line) if line.len() < LARGE_MESSAGE => Payload::Borrowed(line),
+                Text::Whole(_) => Payload::Owned(self.lines.take_line()),
+                Text::TooLong(head) => {
+                    self.connection.broken.oversize_line(&self.connection.link, head);
+                    continue;
+                }
+                Text::TooLongEnd(tail) => {
+                    self.connection.broken.oversize_end(&self.connection.link, tail);
+                    continue;
+                }
+            };
+            self.connection.receive(payload, None, touched);
+        }
+        // Nothing is lost on a client that does not read: its servers are not read either.
+        touched.hold_if_crowded(source);
+    }
+
+    fn ended(&mut self, _: &mut FlushSet) {
+        if !self.lines.remainder().is_empty() {
+            tracing::debug!(server = %self.connection.link.key, "its output ended in mid-line");
+        }
+        self.ended.cancel();
+    }
+
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        self.failed.cancel();
+        self.ended(touched);
+    }
+}
