@@ -14,7 +14,7 @@ use crate::store::Store;
 ///
 /// A macro, since a future that borrows its session cannot be named as the answer of a closure:
 /// each of these would be five lines of boxing around one call. Texts are borrowed from the caller
-/// and made owned: SQLite's thread goes on when the caller has stopped waiting.
+/// and made owned: `SQLite`'s thread goes on when the caller has stopped waiting.
 macro_rules! queries {
     ($(
         $(#[$doc:meta])*

@@ -127,7 +127,7 @@ impl Mask {
                 self.members(node, |mask, key, value| match key {
                     "name" | "original" | "exposed" => mask.value(value, ValueRole::Names),
                     key => mask.value(value, role_of_unknown(key)),
-                })
+                });
             }
             (Value::Object(_), _) => self.members(node, |mask, key, value| {
                 let inner = role_of_unknown(key);
@@ -208,7 +208,7 @@ fn judged(text: &str) -> String {
                 out.push('$');
             }
             PieceKind::Variable { .. } | PieceKind::Broken(_) => {
-                out.push_str(&"$".repeat(piece.range.len()))
+                out.push_str(&"$".repeat(piece.range.len()));
             }
         }
     }

@@ -108,7 +108,7 @@ impl FromStr for Pattern {
             match character {
                 '\\' => match characters.next() {
                     Some((escaped @ ('.' | '*' | '\\'), _)) => {
-                        current.0.push(GlobPiece::One(escaped))
+                        current.0.push(GlobPiece::One(escaped));
                     }
                     _ => return Err(BadPattern::Escape { at }),
                 },

@@ -21,11 +21,10 @@ use super::fake::{Answer, Asked, Fake};
 use super::{Client, FetchError, Judge, Limits, Redirects, Request, Response};
 
 const AUTHORITY: &[u8] =
-    include_bytes!("../../../gateway/src/upstream/remote/testdata/authority.pem");
+    include_bytes!("../../../gateway/src/upstream/http/testdata/authority.pem");
 const CERTIFICATE: &[u8] =
-    include_bytes!("../../../gateway/src/upstream/remote/testdata/localhost.pem");
-const KEY: &[u8] =
-    include_bytes!("../../../gateway/src/upstream/remote/testdata/localhost.key.pem");
+    include_bytes!("../../../gateway/src/upstream/http/testdata/localhost.pem");
+const KEY: &[u8] = include_bytes!("../../../gateway/src/upstream/http/testdata/localhost.key.pem");
 
 const LIMITS: Limits = Limits { deadline: Duration::from_secs(20), max_body: 1000 };
 
