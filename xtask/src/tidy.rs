@@ -122,7 +122,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/skills", &[]),
     ("control/trace", &["access", "net"]),
     ("control/clock", &[]),
-    ("control/scratch", &[]),
     (
         "control/services",
         &[
