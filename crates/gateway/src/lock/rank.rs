@@ -32,10 +32,10 @@ ranks! {
     // Who is there: held while sessions, views and servers are looked at or made.
     /// One change of the fleet at a time: everything about servers happens under it.
     FleetChange
+    /// A context is made under it, with its view, from that of the session of its kind of client.
+    GrantedContexts
     /// Sessions of stateless clients are made under it, with their views.
     StatelessSessions
-    /// A context is made under it, with its view.
-    GrantedContexts
     /// Idle callers are found under it: their open calls are looked at.
     StatelessCallers
     /// Idle sessions are found under it: their open calls and streams are looked at.
