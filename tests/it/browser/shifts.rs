@@ -122,7 +122,7 @@ fn the_key_that_is_pointed_at_is_revoked() {
             &browser,
             &aim,
             part,
-            if part == "#keys" { "newest" } else { "session of" },
+            if part == "#keys" { "newest" } else { "/mcp session" },
             || match part {
                 "#keys" => drop(platform.make_key(&json!({ "name": "newest", "role": "caller" }))),
                 _ => client = Some(platform.mcp(ADMIN)),

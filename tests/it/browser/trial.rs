@@ -31,7 +31,7 @@ fn a_tool_is_found_by_what_it_does_and_called_with_its_form() {
     browser.open("/tools");
     browser.fill(&By::Label("Search tools"), "open a ticket for a bug");
     browser.click(&By::Words("Search"));
-    browser.wait_text_in(&By::Css("#tools caption"), "the best first");
+    browser.wait_text_in(&By::Css("#tools caption"), "best match first");
     let first = browser.text_of(&By::Css("#tools tbody tr"));
     assert!(first.contains("tracker.create_issue") && first.contains("0."), "{first}");
     browser.click(&By::Words("tracker.create_issue"));
