@@ -19,8 +19,7 @@ pub trait Gate: Debug + Send + Sync {
     /// rights. Read with every request.
     fn version(&self) -> u64;
 
-    /// Would who has this pass still get it? Asked of everything that is open when `version` has
-    /// changed.
+    /// Is this pass still valid? Asked for everything that is open when `version` has changed.
     fn holds(&self, pass: &Pass) -> bool;
 
     /// Why nobody should be sent here, although everything runs: a word for `/readyz`.

@@ -115,7 +115,7 @@ impl Gateway {
         let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move {
             if let Err(error) = deadlines.run(|now| swept.expire_calls(now)).await {
-                tracing::error!(%error, "calls have no deadline: the clock cannot run");
+                tracing::error!(%error, "call timeouts are off: the timer could not be started");
             }
         });
         housekeeping.spawn(async move {

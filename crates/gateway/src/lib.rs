@@ -1,7 +1,7 @@
 //! The data plane: one message on its way from a client to a server and back.
 //!
-//! `front` → `session` → `router` (where to) → `upstream` (go); the answer returns through the
-//! call's `Client`. No room calls back up by name.
+//! `front` → `session` → `router` (where to) → `upstream` (go); the answer returns through
+//! the call's `ReplyTo`. No room calls back up by name.
 
 mod call;
 mod deadlines;

@@ -66,9 +66,10 @@ pub(crate) const QUEUED_BYTES: usize = 64 * 1024 * 1024;
 /// output) until the client reads: nothing is lost and memory stays bounded.
 pub(crate) const CLIENT_HIGH_WATER: usize = 24 * 1024 * 1024;
 
-/// Of a server's tools (resources, prompts), and of the pages they come in: a listing that never
+/// Most entries read from one listing of a server (tools, resources, prompts): a listing that never
 /// ends must end.
 pub(crate) const ENTRIES_PER_LISTING: usize = 10_000;
+/// Most pages read from one listing.
 pub(crate) const PAGES_PER_LISTING: usize = 256;
 
 /// Tool names remembered per server, so that none changes its owner: beyond them, a server that
@@ -89,10 +90,11 @@ pub(crate) const STALE_TEMPORARY: Duration = Duration::from_secs(60 * 60);
 /// more, that is done beside the thread that moves bytes.
 pub(crate) const NAMES_AT_ONCE: usize = 256;
 
-/// Searches at a time, and as many who look which name was meant: each takes a whole processor for some
-/// milliseconds; and how long one of a client may take with all that it waits for. The first has to
-/// read every tool.
+/// Concurrent searches; name suggestions have the same bound of their own. Each takes a whole processor
+/// for some milliseconds.
 pub(crate) const SEEKERS: usize = 2;
+/// How long one search of a client may take, with all that it waits for. The first search reads every
+/// tool.
 pub(crate) const SEEK_TIME: Duration = Duration::from_secs(30);
 
 /// Messages in one batch of a client.
@@ -120,13 +122,17 @@ pub(crate) const WAITING_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const WAITING_TIME: Duration = Duration::from_secs(30);
 /// Whoever waits for a turn waits as long as a call may take; where that is for ever, a day.
 pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
-/// Those who waited for a server that is back are let in a few at a time: a pause between two steps; how
-/// many at least, and after how many steps one more each; at least this part of them; and the step at
-/// which all the rest follows. 64 calls take some 25 ms, after half a second of waiting at least.
+// Release of the calls that waited for a server that is back: all at once they would starve other
+// servers' calls. 64 calls take some 25 ms.
+/// Pause between two steps of the release.
 pub(crate) const STEP: Duration = Duration::from_millis(1);
+/// Calls released in each step, at least.
 pub(crate) const LEAST_LET_IN: usize = 2;
+/// After so many steps each step releases one call more.
 pub(crate) const STEPS_TO_ONE_MORE: u32 = 16;
+/// Each step releases at least this fraction of the queue.
 pub(crate) const PARTS: usize = 64;
+/// The step that releases all the rest.
 pub(crate) const LAST_STEP: u32 = 1000;
 /// How often it is looked at who has waited too long.
 pub(crate) const WAITING_SWEEP: Duration = Duration::from_millis(100);
@@ -199,14 +205,16 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// After so long without a shortage it is over; shorter ones are one, so that the log tells each once.
 pub(crate) const ACCEPT_CALM: Duration = Duration::from_secs(1);
 
-/// Seconds a connection may take: for the head of a request once it has begun; between requests
-/// (proxies keep theirs for 60, and the side that sends requests should be the one that closes);
-/// without a byte of a body; to notice that it was refused, before it is closed on it.
+/// For the head of a request, once it has begun.
 pub(crate) const HEAD_SECONDS: u32 = 10;
+/// Between two requests. Longer than the 60 s of usual proxies: the side that sends requests should be
+/// the one that closes.
 pub(crate) const IDLE_SECONDS: u32 = 75;
+/// Without a byte of a body.
 pub(crate) const BODY_SECONDS: u32 = 30;
 /// Beyond those seconds a body has to come at least at the rate of a poor telephone line.
 pub(crate) const BODY_BYTES_PER_SECOND: usize = 8 * 1024;
+/// For a refused client to read the refusal before its connection is closed.
 pub(crate) const LEAVING_SECONDS: u32 = 2;
 /// An HTTP client that takes nothing of what waits for it for so long is gone.
 pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);
@@ -302,8 +310,8 @@ pub(crate) const REFUSAL_QUOTED: usize = 200;
 pub(crate) const PROBE: Duration = Duration::from_secs(3);
 /// For a server in the network to answer it: the first answer there may take its time.
 pub(crate) const PROBE_REMOTE: Duration = Duration::from_secs(10);
-/// For servers to take that somebody wants to hear of a resource, before it is told that it will:
-/// longer than they have for `subscriptions/listen`, so that theirs is what is waited for.
+/// How long a client that subscribes waits for the server's acknowledgement. Longer than the timeout
+/// of `subscriptions/listen`, so that this one ends first.
 pub(crate) const SUBSCRIBED: Duration = Duration::from_secs(5);
 /// How long a server's further questions are waited for before its client is told: they come at once
 /// or after an answer.
@@ -317,7 +325,7 @@ pub(crate) const PARKED_CALLS: usize = 10_000;
 pub(crate) const GIVES_WAY: Duration = Duration::from_secs(120);
 /// Calls that gave way whose clients are told so when they come again after all.
 pub(crate) const REMEMBERED_WAITS: usize = 1024;
-/// For the same, if it is a server's own state that the client carries.
+/// Lifetime of a server's own `requestState` that Trunkline has sealed.
 pub(crate) const STATE: Duration = Duration::from_secs(3600);
 /// Rounds of questions in one call: a wizard has dozens of pages, or a job wants to be called again
 /// until it is done; a server that asks for ever has to end.

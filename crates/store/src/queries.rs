@@ -94,7 +94,7 @@ queries! {
     read skills_mark[]() -> [i64; 4] = skill::mark;
     /// The skills of a server's tools, by name.
     read tool_skills[server_id]() -> Vec<ToolSkillsRecord> = skill::of_server;
-    /// Those of any tool that were made of the same, and not by hand.
+    /// The skills that the model gave to any tool with this fingerprint.
     read tool_skills_made_of[fingerprint]() -> Option<ToolSkillsRecord> = skill::by_fingerprint;
     /// What a person has said stays.
     write put_tool_skills[](records: Vec<ToolSkillsRecord>) -> () = skill::put_of_tools;

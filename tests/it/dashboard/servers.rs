@@ -233,9 +233,7 @@ fn servers_of_the_config_file_are_shown_and_left_alone() {
     let place = format!("/servers/{}", kit::platform::percent(&id));
     let page = person.page(&place);
     assert!(
-        page.contains("config file")
-            && !page.contains("/edit\"")
-            && !page.contains("/remove\"")
+        page.contains("config file") && !page.contains("/edit\"") && !page.contains("/remove\"")
     );
     assert_eq!(person.get(&format!("{place}/edit")).status(), 409);
     assert!(person.page(&format!("{place}/remove")).contains("Remove it there"));

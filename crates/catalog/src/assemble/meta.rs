@@ -23,8 +23,7 @@ pub enum MetaTool {
     Search,
     Describe,
     Call,
-    /// Only tools that say that they only read: so that what clients allow because of that word stays
-    /// what it was.
+    /// Calls only tools with `readOnlyHint`, so that a client may approve it by itself.
     CallReadOnly,
 }
 

@@ -140,8 +140,8 @@ fn config(server: &Value) -> Markup {
                 }
                 dt { "From" } dd { @if server["source"] == "file" { "config file" } @else { "dashboard or REST API" } }
                 dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
-                @if let Some(time) = server["call_timeout"].as_u64() { dt { "Calls take" } dd { "at most " (time) " s" } }
-                @if let Some(most) = server["max_concurrency"].as_u64() { dt { "At a time" } dd { (plural(most, "call")) } }
+                @if let Some(time) = server["call_timeout"].as_u64() { dt { "Call timeout" } dd { (time) " s" } }
+                @if let Some(most) = server["max_concurrency"].as_u64() { dt { "Max concurrency" } dd { (plural(most, "call")) } }
                 @if let Some(url) = server["health_check_url"].as_str() { dt { "Checked at" } dd { code { (url) } } }
                 @if let Some(auth) = server.pointer("/auth/state").and_then(Value::as_str) { dt { "Login" } dd { (auth) } }
                 dt { "Id" } dd { code { (word(server, "id")) } }

@@ -52,8 +52,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "See who is connected",
-        "Clients of MCP of this process, those that came last first. One that makes requests that \
-         stand for themselves is named for a while after its last.",
+        "MCP clients of this process, newest first. A stateless client stays listed for a while after \
+         its last request.",
     )
     .answers(&[Response::json(200, "Everybody.", ClientList::SCHEMA)]),
     Route::new(
