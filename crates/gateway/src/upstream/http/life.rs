@@ -26,7 +26,7 @@ use crate::upstream::lifecycle::ready::{become_ready, follow_changes, remind};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
-use crate::upstream::listening::listen;
+use crate::upstream::lifecycle::listen;
 use crate::upstream::transport::Transport;
 
 /// How it ended.

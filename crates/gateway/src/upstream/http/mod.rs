@@ -21,6 +21,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub(super) use address::Remote;
 pub use tls::client_tls;
 
 use std::net::IpAddr;
@@ -36,14 +37,6 @@ use crate::upstream::http::verdict::Dialect;
 use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, never_started};
-
-/// Where a server is.
-#[derive(Clone, Copy)]
-pub(super) struct Remote<'a> {
-    pub(super) url: &'a str,
-    pub(super) kind: RemoteKind,
-    pub(super) headers: &'a [(String, String)],
-}
 
 /// How a server was last spoken to, so that it is not found out again each time.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
-use crate::upstream::listening::listen;
+use crate::upstream::lifecycle::listen;
 use crate::upstream::stdio::stderr::LastWords;
 use crate::upstream::transport::Transport;
 

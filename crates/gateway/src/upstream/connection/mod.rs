@@ -1,5 +1,12 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
+mod crossing;
+mod ends;
+mod facts;
+mod health;
+pub(in crate::upstream) mod hints;
+mod holding;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,9 +29,9 @@ use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::inbound::broken::BrokenLines;
-use crate::upstream::lifecycle::facts::ServerFacts;
-use crate::upstream::lifecycle::health::ConnectionHealth;
-use crate::upstream::lifecycle::hints::RepeatableTools;
+use crate::upstream::connection::facts::ServerFacts;
+use crate::upstream::connection::health::ConnectionHealth;
+use crate::upstream::connection::hints::RepeatableTools;
 use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
