@@ -1,5 +1,6 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
+pub(in crate::upstream) mod broken;
 mod crossing;
 mod ends;
 mod facts;
@@ -28,7 +29,7 @@ use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
-use crate::upstream::inbound::broken::BrokenLines;
+use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
 use crate::upstream::connection::health::ConnectionHealth;
 use crate::upstream::connection::hints::RepeatableTools;

@@ -34,9 +34,9 @@ use crate::upstream::http::address::Address;
 use crate::upstream::http::life::{Life, Parting};
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, never_started};
+use crate::upstream::shown::shown;
 
 /// How a server was last spoken to, so that it is not found out again each time.
 #[derive(Debug, Default)]

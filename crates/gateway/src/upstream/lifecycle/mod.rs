@@ -6,6 +6,7 @@ pub(in crate::upstream) mod definition;
 pub(in crate::upstream) mod handshake;
 pub(in crate::upstream) mod listen;
 pub(in crate::upstream) mod make_room;
+pub(in crate::upstream) mod offer_changes;
 pub(in crate::upstream) mod probe;
 pub(in crate::upstream) mod ready;
 pub(in crate::upstream) mod remembered;

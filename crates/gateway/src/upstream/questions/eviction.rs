@@ -36,7 +36,7 @@ mod tests {
     use crate::limits::{GIVES_WAY, Limits};
     use crate::pump::Refused;
     use crate::upstream::connection::ConnectionParts;
-    use crate::upstream::inbound::broken::BrokenLines;
+    use crate::upstream::connection::broken::BrokenLines;
     use crate::upstream::questions::attribution::in_the_way;
     use crate::upstream::questions::attribution::tests::calls;
     use crate::upstream::questions::parked::Parked;
