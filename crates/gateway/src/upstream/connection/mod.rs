@@ -313,7 +313,7 @@ pub(super) fn under_our_id<'a>(
     changes: &[(Span, &'a [u8])],
 ) -> Edits<'a> {
     let mut edits = Edits::new();
-    let token = message.params.meta_progress_token.filter(|_| path.progress_token.is_some());
+    let token = message.params.meta.progress_token.filter(|_| path.progress_token.is_some());
     for span in [message.id, token].into_iter().flatten() {
         edits.add(span, digits);
     }

@@ -87,7 +87,7 @@ impl Listens {
 
     /// Does this update come of a request that has a successor?
     pub(in crate::upstream) fn is_told_twice(&self, message: &Message<'_>) -> bool {
-        let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+        let id = message.params.meta.subscription.map(|at| at.of(message.bytes));
         let id = id.and_then(upstream_id);
         id.is_some() && self.turn.lock().over == id
     }
