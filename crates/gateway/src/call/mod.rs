@@ -14,7 +14,7 @@ mod trace;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use trunkline_wire::{Edits, Id, Span, write_result};
+use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
 pub(crate) use call_owner::{CallOwner, Cancel};
@@ -83,6 +83,19 @@ pub(crate) struct Replay {
     pub(crate) deadline: Option<Tick>,
     /// How often it was with a server that went: it may have run.
     pub(crate) cut_off: u8,
+}
+
+impl Replay {
+    /// `changes` are made; the rest is the client's.
+    pub(crate) fn new(message: &Message<'_>, changes: &[(Span, &[u8])]) -> Box<Self> {
+        let mut edits = Edits::new();
+        for (span, new) in changes {
+            edits.add(*span, new);
+        }
+        let mut request = Vec::with_capacity(message.bytes.len() + 64);
+        edits.write(message.bytes, &mut request);
+        Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
+    }
 }
 
 impl ReplyTo {

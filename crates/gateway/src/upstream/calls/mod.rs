@@ -1,4 +1,4 @@
-//! The calls a server has open: their ids, their deadlines, how they wait and how they end.
+//! The calls a server has open: their ids, their deadlines, and how they wait.
 
 pub(in crate::upstream) mod link;
 pub(in crate::upstream) mod notices;

@@ -1,4 +1,5 @@
-//! One live connection to a server: hands calls over, matches answers, keeps deadlines.
+//! `Connection`: one live connection to a server. It hands calls over, matches answers, and ends calls
+//! that get none.
 
 pub(in crate::upstream) mod broken;
 mod crossing;
