@@ -75,7 +75,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "limits",
             "login",
             "pump",
-            "registry",
             "stream",
             "timers",
             "traces",

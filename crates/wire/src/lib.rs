@@ -24,7 +24,7 @@ mod version;
 pub use fault::{FaultKind, MessageFault};
 pub use id::{Id, upstream_id};
 pub use lines::{Lines, StreamLine};
-pub use message::{Kind, Message, Params};
+pub use message::{Kind, Message, Params, ParamsMeta};
 pub use outline::{Outline, salvage_id, salvage_token};
 pub use pretty::pretty;
 pub use reply::{write_error, write_result};

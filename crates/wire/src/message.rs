@@ -49,20 +49,26 @@ pub struct Params {
     pub request_id: Option<Span>,
     /// Of `notifications/progress`.
     pub progress_token: Option<Span>,
-    pub meta: Option<Span>,
-    /// Two messages with the same number here have the same `_meta`, to the byte. 0: nothing is known.
-    pub meta_number: u64,
-    /// `_meta.progressToken` of a request.
-    pub meta_progress_token: Option<Span>,
-    /// The revision a request of the stateless era is in.
-    pub meta_version: Option<Span>,
-    pub meta_capabilities: Option<Span>,
-    pub meta_level: Option<Span>,
-    /// The `subscriptions/listen` a notification belongs to.
-    pub meta_subscription: Option<Span>,
+    pub meta: ParamsMeta,
     /// Of a request that is made again with what was asked for.
     pub input_responses: Option<Span>,
     pub request_state: Option<Span>,
+}
+
+/// What was found in `params._meta`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ParamsMeta {
+    pub span: Option<Span>,
+    /// Two messages with the same number here have the same `_meta`, to the byte. 0: nothing is known.
+    pub number: u64,
+    /// `progressToken` of a request.
+    pub progress_token: Option<Span>,
+    /// The revision a request of the stateless era is in.
+    pub version: Option<Span>,
+    pub capabilities: Option<Span>,
+    pub level: Option<Span>,
+    /// The `subscriptions/listen` a notification belongs to.
+    pub subscription: Option<Span>,
 }
 
 impl<'a> Message<'a> {

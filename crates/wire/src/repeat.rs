@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::message::Params;
+use crate::message::ParamsMeta;
 use crate::splice::Span;
 
 /// Longer ones are read each time.
@@ -31,25 +31,25 @@ impl KnownMeta {
 
 /// Where the `_meta` at `at` ends, if it is the one that was seen last.
 #[inline]
-pub(crate) fn recall(params: &mut Params, bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn recall(meta: &mut ParamsMeta, bytes: &[u8], at: usize) -> Option<usize> {
     LAST.with_borrow(|known| {
         let same = !known.bytes.is_empty() && bytes.get(at..)?.starts_with(&known.bytes);
         same.then(|| {
             let [version, capabilities, level, subscription] =
                 known.found.map(|span| span.map(|span| span.within(Span::at(at))));
-            params.meta_number = known.number;
-            params.meta_version = version;
-            params.meta_capabilities = capabilities;
-            params.meta_level = level;
-            params.meta_subscription = subscription;
+            meta.number = known.number;
+            meta.version = version;
+            meta.capabilities = capabilities;
+            meta.level = level;
+            meta.subscription = subscription;
             at + known.bytes.len()
         })
     })
 }
 
 /// Keeps the `_meta` at `span`, proven to be an object, if it is likely to be said again.
-pub(crate) fn remember(params: &mut Params, bytes: &[u8], span: Span) {
-    let changes = params.meta_progress_token.is_some() || params.meta_version.is_none();
+pub(crate) fn remember(meta: &mut ParamsMeta, bytes: &[u8], span: Span) {
+    let changes = meta.progress_token.is_some() || meta.version.is_none();
     let text = span.of(bytes);
     if changes || text.len() > LONGEST || !text.is_ascii() {
         return;
@@ -59,13 +59,8 @@ pub(crate) fn remember(params: &mut Params, bytes: &[u8], span: Span) {
         known.bytes.extend_from_slice(text);
         // Relaxed: numbers have to differ, not to be ordered. Starting at 1 leaves 0 for "none".
         known.number = 1 + LAST_NUMBER.fetch_add(1, Ordering::Relaxed);
-        params.meta_number = known.number;
-        let found = [
-            params.meta_version,
-            params.meta_capabilities,
-            params.meta_level,
-            params.meta_subscription,
-        ];
+        meta.number = known.number;
+        let found = [meta.version, meta.capabilities, meta.level, meta.subscription];
         known.found = found.map(|found| found.and_then(|found| found.from(span.start())));
     });
 }
@@ -79,12 +74,12 @@ mod tests {
     fn seen(message: &Message<'_>) -> Vec<String> {
         let params = &message.params;
         let spans = [
-            params.meta,
-            params.meta_version,
-            params.meta_capabilities,
-            params.meta_level,
-            params.meta_subscription,
-            params.meta_progress_token,
+            params.meta.span,
+            params.meta.version,
+            params.meta.capabilities,
+            params.meta.level,
+            params.meta.subscription,
+            params.meta.progress_token,
             params.name,
         ];
         spans.map(|span| String::from_utf8(message.text(span).to_vec()).unwrap()).to_vec()
@@ -118,7 +113,7 @@ mod tests {
     fn what_has_the_same_number_is_the_same() {
         let number = |meta: &str| {
             let text = request("", meta);
-            scan(text.as_bytes()).unwrap().params.meta_number
+            scan(text.as_bytes()).unwrap().params.meta.number
         };
         let (one, other) = (format!("{{{VERSION}}}"), format!("{{{VERSION},{LEVEL}}}"));
         let (first, again, second) = (number(&one), number(&one), number(&other));

@@ -1,7 +1,7 @@
 //! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
 
 use crate::fault::{FaultKind, MessageFault};
-use crate::message::{Kind, Message, Params};
+use crate::message::{Kind, Message, Params, ParamsMeta};
 use crate::repeat;
 use crate::skip::{Broken, ScannedText, Walk, colon, plain_string, string, value, white};
 use crate::splice::Span;
@@ -234,19 +234,19 @@ fn params_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: u
         b"requestId" => keep(&mut params.request_id, "params.requestId", bytes, at),
         b"progressToken" => keep(&mut params.progress_token, "params.progressToken", bytes, at),
         b"_meta" => {
-            let is_first = params.meta.is_none();
-            if is_first && let Some(end) = repeat::recall(params, bytes, at) {
-                params.meta = Some(Span::new(at, end));
+            let is_first = params.meta.span.is_none();
+            if is_first && let Some(end) = repeat::recall(&mut params.meta, bytes, at) {
+                params.meta.span = Some(Span::new(at, end));
                 return Ok(end);
             }
             let end = if bytes.get(at) == Some(&b'{') {
-                meta(params, bytes, at)?
+                meta_object(&mut params.meta, bytes, at)?
             } else {
                 value(bytes, at)?
             };
             let span = Span::new(at, end);
-            set(&mut params.meta, "params._meta", bytes, span)?;
-            repeat::remember(params, bytes, span);
+            set(&mut params.meta.span, "params._meta", bytes, span)?;
+            repeat::remember(&mut params.meta, bytes, span);
             Ok(end)
         }
         b"inputResponses" => keep(&mut params.input_responses, "params.inputResponses", bytes, at),
@@ -257,15 +257,15 @@ fn params_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: u
 
 /// Over the object `_meta` at `at`. Every request of the stateless era has the same long keys in it:
 /// they are known by their first look.
-fn meta(params: &mut Params, bytes: &ScannedText<'_>, at: usize) -> Walk {
+fn meta_object(meta: &mut ParamsMeta, bytes: &ScannedText<'_>, at: usize) -> Walk {
     let mut at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
     }
     loop {
         at = match usual_key(bytes.get(at..).unwrap_or_default()) {
-            Some((key, end)) => meta_member(params, bytes, key, white(bytes, at + end))?,
-            None => one_member(bytes, at, &mut |key, at| meta_member(params, bytes, key, at))?,
+            Some((key, end)) => meta_member(meta, bytes, key, white(bytes, at + end))?,
+            None => one_member(bytes, at, &mut |key, at| meta_member(meta, bytes, key, at))?,
         };
         at = white(bytes, at);
         match bytes.get(at) {
@@ -297,17 +297,17 @@ fn usual_key(rest: &[u8]) -> Option<(&'static [u8], usize)> {
     Some((found.as_bytes().get(1..found.len() - 2)?, found.len()))
 }
 
-fn meta_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: usize) -> Walk {
+fn meta_member(meta: &mut ParamsMeta, bytes: &ScannedText<'_>, key: &[u8], at: usize) -> Walk {
     const VERSION: &[u8] = reserved!("protocolVersion").as_bytes();
     const CAPABILITIES: &[u8] = reserved!("clientCapabilities").as_bytes();
     const LEVEL: &[u8] = reserved!("logLevel").as_bytes();
     const SUBSCRIPTION: &[u8] = reserved!("subscriptionId").as_bytes();
     let slot = match key {
-        b"progressToken" => &mut params.meta_progress_token,
-        VERSION => &mut params.meta_version,
-        CAPABILITIES => &mut params.meta_capabilities,
-        LEVEL => &mut params.meta_level,
-        SUBSCRIPTION => &mut params.meta_subscription,
+        b"progressToken" => &mut meta.progress_token,
+        VERSION => &mut meta.version,
+        CAPABILITIES => &mut meta.capabilities,
+        LEVEL => &mut meta.level,
+        SUBSCRIPTION => &mut meta.subscription,
         _ => return value(bytes, at),
     };
     keep(slot, "params._meta", bytes, at)
@@ -526,8 +526,8 @@ mod tests {
                             message.id,
                             params.name,
                             params.uri,
-                            params.meta_version,
-                            params.meta_capabilities,
+                            params.meta.version,
+                            params.meta.capabilities,
                             message.result_type,
                         ];
                         let texts = texts.map(|at| String::from_utf8_lossy(message.text(at)));
@@ -546,7 +546,7 @@ mod tests {
         let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":1,"progressToken":"t"},"arguments":{"name":"no"},"name":"s:x"}}"#;
         let message = scan(text).unwrap();
         assert_eq!(message.text(message.params.name), b"\"s:x\"");
-        assert_eq!(message.text(message.params.meta_progress_token), b"\"t\"");
+        assert_eq!(message.text(message.params.meta.progress_token), b"\"t\"");
         assert_eq!(message.text(message.params.arguments), br#"{"name":"no"}"#);
     }
 
@@ -555,10 +555,10 @@ mod tests {
         let text = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"requestState":"s","inputResponses":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{"c":1},"io.modelcontextprotocol/logLevel":"info","io.modelcontextprotocol/subscriptionId":7}}}"#;
         let params = scan(text).unwrap().params;
         for (span, expected) in [
-            (params.meta_version, &b"\"v\""[..]),
-            (params.meta_capabilities, br#"{"c":1}"#),
-            (params.meta_level, b"\"info\""),
-            (params.meta_subscription, b"7"),
+            (params.meta.version, &b"\"v\""[..]),
+            (params.meta.capabilities, br#"{"c":1}"#),
+            (params.meta.level, b"\"info\""),
+            (params.meta.subscription, b"7"),
             (params.input_responses, br#"{"a":1}"#),
             (params.request_state, b"\"s\""),
         ] {

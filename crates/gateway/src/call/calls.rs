@@ -3,11 +3,29 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use tokio_util::sync::CancellationToken;
 use trunkline_wire::Id;
 
-use crate::call::CallHandle;
+use crate::call::{CallOwner, ResponseSink};
+
+/// Where an open call is.
+#[derive(Clone, Debug)]
+pub(crate) enum CallHandle {
+    /// With a server, under our id.
+    Sent { carrier: Arc<dyn CallOwner>, id: u32 },
+    /// Still here, waiting for a server to start.
+    Waiting(Waiting),
+}
+
+/// A request that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) door: ResponseSink,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -70,7 +88,7 @@ mod tests {
     use crate::call::{Discard, ResponseSink, Waiting};
 
     fn ticket() -> CallHandle {
-        let door = ResponseSink::Responder(std::sync::Arc::new(Discard));
+        let door = ResponseSink::Responder(Arc::new(Discard));
         CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), door })
     }
 

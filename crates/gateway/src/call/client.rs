@@ -5,12 +5,11 @@ use std::fmt::Debug;
 use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id};
 
-use crate::call::calls::Calls;
+use crate::call::calls::{CallHandle, Calls};
 use crate::call::question::{Abilities, Questions};
-use crate::call::{CallOwner, Level, ResponseSink};
+use crate::call::{Level, ResponseSink};
 use crate::era::Stamp;
 use crate::gate::{Grant, Pass};
 use crate::lock::{Mutex, rank};
@@ -57,22 +56,6 @@ struct ClientIntroduction {
 /// In a session servers log as they like until they are told; in the stateless era they say nothing
 /// unless asked to.
 const UNSAID_LEVEL: &str = "info";
-
-/// Where an open call is.
-#[derive(Clone, Debug)]
-pub(crate) enum CallHandle {
-    /// With a server, under our id.
-    Sent { carrier: Arc<dyn CallOwner>, id: u32 },
-    /// Still here, waiting for a server to start.
-    Waiting(Waiting),
-}
-
-/// A request that waits.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) cancelled: CancellationToken,
-    pub(crate) door: ResponseSink,
-}
 
 impl Client {
     pub(crate) fn restricted_to(grant: Option<Arc<dyn Grant>>) -> Self {

@@ -2,6 +2,7 @@
 //! meanwhile (`CallOwner`). Whoever takes a call out of its `Client` owes it its one outcome.
 
 mod audience;
+mod call_owner;
 mod calls;
 mod client;
 mod question;
@@ -11,13 +12,14 @@ mod response_sink;
 mod trace;
 
 use std::cell::Cell;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
-pub(crate) use client::{CallHandle, Client, Presence, Waiting};
+pub(crate) use call_owner::{CallOwner, Cancel};
+pub(crate) use calls::{CallHandle, Waiting};
+pub(crate) use client::{Client, Presence};
 pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
 pub(crate) use request_era::{Refused, RequestEra, Stateless};
@@ -27,33 +29,6 @@ use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::events::Outcome;
 use crate::pump::FlushSet;
-
-/// Whoever has calls under way to a server: the one side of a connection that clients know.
-pub(crate) trait CallOwner: Debug + Send + Sync {
-    /// The client has cancelled the call with this id of ours.
-    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet);
-    /// Trunkline ends: the call gets an error that says whether it may have run.
-    fn abandon(&self, id: u32, touched: &mut FlushSet);
-    /// A message to the server that needs no answer: a client's answer to its question.
-    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet);
-    /// Do calls only wait here, for a server or for a turn?
-    fn is_waiting_room(&self) -> bool {
-        false
-    }
-}
-
-/// How a client has cancelled a call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cancel<'a> {
-    /// By saying so.
-    Said(&'a Message<'a>),
-    /// By not waiting any more.
-    Left,
-    /// It has not: it may not be here any more, and still waits.
-    TurnedOut,
-    /// By ending its session: it still waits for the answers to its requests.
-    SessionEnded,
-}
 
 /// The way back of one call. Whoever holds it owes the call its one outcome: dropped without one, it
 /// answers with an internal error, and a debug build panics.
@@ -108,6 +83,19 @@ pub(crate) struct Replay {
     pub(crate) deadline: Option<Tick>,
     /// How often it was with a server that went: it may have run.
     pub(crate) cut_off: u8,
+}
+
+impl Replay {
+    /// `changes` are made; the rest is the client's.
+    pub(crate) fn new(message: &Message<'_>, changes: &[(Span, &[u8])]) -> Box<Self> {
+        let mut edits = Edits::new();
+        for (span, new) in changes {
+            edits.add(*span, new);
+        }
+        let mut request = Vec::with_capacity(message.bytes.len() + 64);
+        edits.write(message.bytes, &mut request);
+        Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
+    }
 }
 
 impl ReplyTo {

@@ -153,7 +153,7 @@ impl Client {
         door: &ResponseSink,
         touched: &mut FlushSet,
     ) -> bool {
-        let token = message.params.meta_progress_token;
+        let token = message.params.meta.progress_token;
         let question = OpenQuestion {
             from: Arc::downgrade(from),
             id: message.id().into(),

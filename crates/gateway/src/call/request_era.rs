@@ -58,7 +58,7 @@ impl Stateless {
         message: &Message<'_>,
         principal: &Arc<[u8]>,
     ) -> Result<Arc<Self>, CallError> {
-        let number = message.params.meta_number;
+        let number = message.params.meta.number;
         let may_repeat = number > 0 && *message.method() == *b"tools/call";
         if !may_repeat {
             return Self::read_afresh(message, principal).map(Arc::new);
@@ -79,11 +79,11 @@ impl Stateless {
     /// properly.
     fn read_afresh(message: &Message<'_>, principal: &Arc<[u8]>) -> Result<Self, CallError> {
         let params = &message.params;
-        let token = message.text(params.meta_version);
+        let token = message.text(params.meta.version);
         if !token.starts_with(b"\"") {
             return Err(CallError::MissingMeta("protocolVersion"));
         }
-        let capabilities = message.text(params.meta_capabilities);
+        let capabilities = message.text(params.meta.capabilities);
         if !capabilities.starts_with(b"{") {
             return Err(CallError::MissingMeta("clientCapabilities"));
         }
@@ -91,7 +91,7 @@ impl Stateless {
             let requested = decode(token).unwrap_or_default().into_owned();
             return Err(CallError::UnsupportedVersion { requested });
         }
-        let level = match params.meta_level {
+        let level = match params.meta.level {
             None => None,
             Some(span) => {
                 let level = decode(span.of(message.bytes)).and_then(|level| Level::known(&level));

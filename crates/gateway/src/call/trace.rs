@@ -35,7 +35,7 @@ impl Trace {
         door: &ResponseSink,
         hop: SpanKind,
     ) -> Option<Self> {
-        let said = message.params.meta.and_then(|meta| find(message.bytes, meta, &[PARENT]));
+        let said = message.params.meta.span.and_then(|meta| find(message.bytes, meta, &[PARENT]));
         let said = said.and_then(|at| decode(at.of(message.bytes)));
         let trail = traces.begin([said.as_deref(), door.parent()])?;
         let method = message.method();
@@ -100,7 +100,7 @@ fn target(message: &Message<'_>, own: Option<&[u8]>, asked: Option<&str>) -> Opt
 /// Where `token` belongs in the request, and with what around it. `None`: there is no room for it.
 fn told(message: &Message<'_>, token: &[u8]) -> Option<(Span, Vec<u8>)> {
     let params = message.params.span.filter(|at| at.of(message.bytes).starts_with(b"{"))?;
-    let Some(meta) = message.params.meta else {
+    let Some(meta) = message.params.meta.span else {
         return Some(in_front(message, params, &[b"\"_meta\":{\"traceparent\":", token, b"}"]));
     };
     if !meta.of(message.bytes).starts_with(b"{") {

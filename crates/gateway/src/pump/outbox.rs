@@ -5,7 +5,7 @@
 //! does not wait; what the stream does not take, the pump writes when it does.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustix::event::epoll::EventFlags;
@@ -25,9 +25,36 @@ pub(crate) struct Outbox(Arc<OutboxShared>);
 #[derive(Debug, Default)]
 struct OutboxShared {
     // Messages are put from under almost every other lock: only what writing needs ranks below it.
-    queue: Mutex<Queue, rank::OutboxQueue>,
+    state: Mutex<OutboxState, rank::OutboxQueue>,
     drained: Notify,
     ended: Notify,
+}
+
+/// The queue, and who is told when it gets shorter.
+#[derive(Debug, Default)]
+struct OutboxState {
+    queue: Queue,
+    /// Who writes on when the stream was full.
+    pump: Option<(Pump, u64)>,
+    /// Sources that are not read until the queue is shorter.
+    held: Vec<SourceHandle>,
+}
+
+impl OutboxState {
+    fn call_back_when_writable(&mut self) {
+        self.queue.progress.get_or_insert_with(Instant::now);
+        if let (Some(sink), Some((pump, token))) = (&self.queue.sink, &self.pump) {
+            pump.rewatch(sink.as_fd(), *token, EventFlags::OUT | EventFlags::ONESHOT);
+        }
+    }
+
+    /// The sources that may be read again.
+    fn released(&mut self) -> Vec<SourceHandle> {
+        match self.queue.is_short() {
+            true => std::mem::take(&mut self.held),
+            false => Vec::new(),
+        }
+    }
 }
 
 impl Outbox {
@@ -35,13 +62,15 @@ impl Outbox {
     /// bytes wait.
     pub(crate) fn closing_at(most: usize) -> Self {
         let queue = Queue { overflow: Overflow::Close(most), ..Queue::default() };
-        Self(Arc::new(OutboxShared { queue: Mutex::new(queue), ..OutboxShared::default() }))
+        let state = Mutex::new(OutboxState { queue, ..OutboxState::default() });
+        Self(Arc::new(OutboxShared { state, ..OutboxShared::default() }))
     }
 
     /// Puts one message like `put`, if the queue is within its bounds: for requests, whose sender
     /// can be told "busy".
     pub(crate) fn put_bounded(&self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         queue.check_room()?;
         queue.put(LINE, bytes, edits)
     }
@@ -59,10 +88,11 @@ impl Outbox {
         bytes: &[u8],
         edits: &Edits<'_>,
     ) -> Result<u64, Refused> {
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         let put = queue.put(frame, bytes, edits);
         let overfull = queue.is_overfull();
-        drop(queue);
+        drop(state);
         if overfull {
             tracing::warn!(
                 "a client reads too slowly for what is sent to it: its stream is closed"
@@ -85,7 +115,8 @@ impl Outbox {
         // With its spare room: less than the message again, mostly never touched. Giving it back here made a
         // message of 10 MiB twice as dear.
         let bytes = Bytes::from(bytes);
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         queue.check_open()?;
         queue.append(frame.head);
         let mut added = frame.head.len() + frame.tail.len();
@@ -106,7 +137,8 @@ impl Outbox {
 
     /// Puts a message whose body is shared: lists come from the snapshot.
     pub(crate) fn put_shared(&self, frame: Frame<'_>, body: &Bytes) -> Result<u64, Refused> {
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         queue.check_open()?;
         queue.append(frame.head);
         if body.len() < LARGE_MESSAGE {
@@ -120,26 +152,26 @@ impl Outbox {
 
     /// Writes what has gathered, as far as the stream takes it now; the rest follows by itself.
     pub(crate) fn flush(&self) {
-        let mut queue = self.0.queue.lock();
-        match queue.write_now() {
+        let mut state = self.0.state.lock();
+        match state.queue.write_now() {
             Ok(()) => {}
-            Err(Errno::AGAIN) => queue.call_back_when_writable(),
+            Err(Errno::AGAIN) => state.call_back_when_writable(),
             Err(error) => {
-                queue.failure = Some(error);
-                drop(queue);
+                state.queue.failure = Some(error);
+                drop(state);
                 tracing::debug!(%error, "a stream no longer takes messages");
                 return self.close();
             }
         }
-        if queue.closing && queue.bytes == 0 {
-            drop(queue);
+        if state.queue.closing && state.queue.bytes == 0 {
+            drop(state);
             return self.close();
         }
-        let held = queue.released();
-        if std::mem::take(&mut queue.room_wanted) {
+        let held = state.released();
+        if std::mem::take(&mut state.queue.room_wanted) {
             self.0.drained.notify_waiters();
         }
-        drop(queue);
+        drop(state);
         for source in held {
             source.resume();
         }
@@ -155,7 +187,8 @@ impl Outbox {
 
     /// From now on this is the stream. False: there is nothing to be written any more.
     pub(super) fn accept(&self, sink: Sink) -> bool {
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         if !queue.closed {
             queue.sink = Some(sink);
         }
@@ -164,32 +197,32 @@ impl Outbox {
 
     /// The pump has taken the stream into its care.
     pub(super) fn watched(&self, pump: &Pump, token: u64) {
-        let mut queue = self.0.queue.lock();
-        let Some(sink) = &queue.sink else { return };
+        let mut state = self.0.state.lock();
+        let Some(sink) = &state.queue.sink else { return };
         // Not even asked for anything, it tells when the stream breaks. A plain file is refused.
         if pump.watch(sink.as_fd(), token, EventFlags::ONESHOT).is_err() {
             return;
         }
-        queue.pump = Some((pump.clone(), token));
+        state.pump = Some((pump.clone(), token));
         // Stuck: with messages of ours, or with what the stream itself holds back.
-        if queue.bytes > 0 || queue.progress.is_some() {
-            queue.call_back_when_writable();
+        if state.queue.bytes > 0 || state.queue.progress.is_some() {
+            state.call_back_when_writable();
         }
     }
 
     /// Reads no more from `source` until this queue is short again, if it is long.
     pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
-        if !self.0.queue.lock().is_crowded() {
+        if !self.0.state.lock().queue.is_crowded() {
             return;
         }
         self.flush();
         source.hold();
-        let mut queue = self.0.queue.lock();
-        if queue.closed || !queue.is_crowded() {
-            drop(queue);
+        let mut state = self.0.state.lock();
+        if state.queue.closed || !state.queue.is_crowded() {
+            drop(state);
             return source.resume();
         }
-        queue.held.push(source.clone());
+        state.held.push(source.clone());
     }
 
     /// Is this the same outbox?
@@ -199,12 +232,12 @@ impl Outbox {
 
     /// Bytes not yet written.
     pub(crate) fn len(&self) -> usize {
-        self.0.queue.lock().bytes
+        self.0.state.lock().queue.bytes
     }
 
     /// Stream position up to which everything has been written.
     pub(crate) fn written(&self) -> u64 {
-        self.0.queue.lock().written
+        self.0.state.lock().queue.written
     }
 
     /// Waits until fewer than `high_water` bytes are unsent, or nobody will send them.
@@ -212,7 +245,8 @@ impl Outbox {
         loop {
             let drained = self.0.drained.notified();
             {
-                let mut queue = self.0.queue.lock();
+                let mut state = self.0.state.lock();
+                let queue = &mut state.queue;
                 if queue.closed || queue.bytes < high_water {
                     return;
                 }
@@ -232,7 +266,7 @@ impl Outbox {
     pub(crate) async fn closed(&self) {
         loop {
             let ended = self.0.ended.notified();
-            if self.0.queue.lock().closed {
+            if self.0.state.lock().queue.closed {
                 return;
             }
             ended.await;
@@ -241,37 +275,39 @@ impl Outbox {
 
     /// Why the stream broke, unless its reader just went away.
     pub(crate) fn failure(&self) -> Option<std::io::Error> {
-        let failure = self.0.queue.lock().failure;
+        let failure = self.0.state.lock().queue.failure;
         failure.filter(|failure| *failure != Errno::PIPE).map(Into::into)
     }
 
     /// Has it had bytes to write for so long without the stream taking any?
     pub(crate) fn is_stalled(&self, limit: Duration) -> bool {
-        self.0.queue.lock().progress.is_some_and(|since| since.elapsed() >= limit)
+        self.0.state.lock().queue.progress.is_some_and(|since| since.elapsed() >= limit)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        let queue = self.0.queue.lock();
+        let state = self.0.state.lock();
+        let queue = &state.queue;
         queue.closed || queue.closing
     }
 
     /// Takes nothing more; the stream is closed when all is written.
     pub(crate) fn close_when_written(&self) {
-        self.0.queue.lock().closing = true;
+        self.0.state.lock().queue.closing = true;
         self.flush();
     }
 
     /// Nothing more is taken or written; the stream is closed.
     pub(crate) fn close(&self) {
-        let mut queue = self.0.queue.lock();
+        let mut state = self.0.state.lock();
+        let queue = &mut state.queue;
         queue.closed = true;
         if let Some(sink) = queue.sink.take() {
             sink.shut();
         }
         queue.discard();
-        let pump = queue.pump.take();
-        let held = std::mem::take(&mut queue.held);
-        drop(queue);
+        let pump = state.pump.take();
+        let held = std::mem::take(&mut state.held);
+        drop(state);
         if let Some((pump, token)) = pump {
             pump.forget(token);
         }

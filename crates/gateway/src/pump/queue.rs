@@ -5,7 +5,6 @@ use std::io::IoSlice;
 use std::time::Instant;
 
 use bytes::Bytes;
-use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use trunkline_wire::Edits;
 
@@ -13,17 +12,12 @@ use crate::limits::{
     CLIENT_HIGH_WATER, QUEUED_BYTES, QUEUED_MESSAGES, SEGMENT_BYTES, SOCKET_SPARE, STALL,
     STALLED_MESSAGES,
 };
-use crate::pump::{Pump, SourceHandle};
 use crate::stream::Sink;
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// Where it goes: from the moment that is known until the end.
     pub(super) sink: Option<Sink>,
-    /// Who writes on when the stream was full.
-    pub(super) pump: Option<(Pump, u64)>,
-    /// Sources that are not read until this queue is shorter.
-    pub(super) held: Vec<SourceHandle>,
     pub(super) segments: VecDeque<Segment>,
     /// How much of the first segment is written.
     pub(super) offset: usize,
@@ -195,19 +189,9 @@ impl Queue {
         is_first && self.sink.as_ref().is_some_and(Sink::widen)
     }
 
-    pub(super) fn call_back_when_writable(&mut self) {
-        self.progress.get_or_insert_with(Instant::now);
-        if let (Some(sink), Some((pump, token))) = (&self.sink, &self.pump) {
-            pump.rewatch(sink.as_fd(), *token, EventFlags::OUT | EventFlags::ONESHOT);
-        }
-    }
-
-    /// The sources that may be read again.
-    pub(super) fn released(&mut self) -> Vec<SourceHandle> {
-        if self.held.is_empty() || self.bytes >= CLIENT_HIGH_WATER / 2 {
-            return Vec::new();
-        }
-        std::mem::take(&mut self.held)
+    /// Is it short enough for those who fill it to be read again?
+    pub(super) fn is_short(&self) -> bool {
+        self.bytes < CLIENT_HIGH_WATER / 2
     }
 
     fn write_some(&mut self) -> Result<(), Errno> {

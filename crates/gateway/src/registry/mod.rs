@@ -4,7 +4,7 @@ mod custom;
 mod view;
 mod views;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{Notify, watch};
@@ -17,7 +17,7 @@ use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::lock::{Mutex, rank};
-use crate::upstream::{Parking, Server, WaitQueue, make_room};
+use crate::upstream::{OfferChanges, Parking, Server, WaitQueue, make_room};
 
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
@@ -26,7 +26,7 @@ pub(crate) use views::Views;
 #[derive(Debug)]
 pub(crate) struct Registry {
     /// Who we are among those who may be connected in a circle.
-    pub(crate) instance: Instance,
+    pub(crate) instance: Arc<Instance>,
     /// Every client.
     pub(crate) audience: Arc<Audience>,
     /// What is remembered between the requests of stateless clients.
@@ -36,9 +36,8 @@ pub(crate) struct Registry {
     privates: Mutex<Vec<Weak<Server>>, rank::RegistryPrivates>,
     /// Servers that are not wanted any more and end their calls.
     leaving: Mutex<Vec<Weak<Server>>, rank::RegistryLeaving>,
-    /// Counts the changes; and a bell.
-    version: AtomicU64,
-    changes: watch::Sender<()>,
+    /// Counts the changes of what views are made of.
+    pub(crate) offers: Arc<OfferChanges>,
     /// Subscriptions that are open.
     listeners: Arc<AtomicUsize>,
     /// Which tool is meant; empty until somebody asks.
@@ -65,14 +64,13 @@ struct WantedServers {
 impl Registry {
     pub(crate) fn new(audience: Arc<Audience>) -> Self {
         Self {
-            instance: Instance::new(),
+            instance: Arc::new(Instance::new()),
             audience,
             parking: Arc::new(Parking::new()),
             wanted: Mutex::default(),
             privates: Mutex::default(),
             leaving: Mutex::default(),
-            version: AtomicU64::new(1),
-            changes: watch::Sender::new(()),
+            offers: Arc::new(OfferChanges::new()),
             listeners: Arc::default(),
             finder: Finder::default(),
         }
@@ -156,17 +154,16 @@ impl Registry {
 
     /// Another number after every change of what views are made of.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.offers.version()
     }
 
     /// A server's offer has changed.
     pub(crate) fn changed(&self) {
-        self.version.fetch_add(1, Ordering::AcqRel);
-        self.changes.send_replace(());
+        self.offers.bump();
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.changes.subscribe()
+        self.offers.subscribe()
     }
 
     pub(crate) fn is_settled(&self) -> bool {

@@ -15,11 +15,13 @@ use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::granted;
 use crate::registry::{Registry, WantedServers};
-use crate::upstream::{Connection, Live, Server, ServerHello, object_of};
+use crate::upstream::{Connection, Live, OfferChanges, Server, ServerHello, object_of};
 
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) registry: Arc<Registry>,
+    /// The registry's own: it is looked at for every message.
+    offers: Arc<OfferChanges>,
     pub(crate) naming: Naming,
     /// How much of it the list of tools shows.
     pub(crate) exposure: Exposure,
@@ -169,7 +171,8 @@ impl Said {
 impl View {
     pub(crate) fn new(registry: Arc<Registry>, naming: Naming) -> Self {
         let exposure = Exposure::Full;
-        Self { registry, naming, exposure, grant: None, current: Mutex::default() }
+        let (offers, current) = (Arc::clone(&registry.offers), Mutex::default());
+        Self { registry, offers, naming, exposure, grant: None, current }
     }
 
     /// A view whose list of tools shows only so much.
@@ -183,7 +186,8 @@ impl View {
         let known = self.current.lock().known.clone();
         let current = Mutex::new(Current { known, ..Current::default() });
         let (registry, naming) = (Arc::clone(&self.registry), self.naming.clone());
-        Self { registry, naming, exposure: self.exposure, grant: Some(grant), current }
+        let (offers, exposure) = (Arc::clone(&self.offers), self.exposure);
+        Self { registry, offers, naming, exposure, grant: Some(grant), current }
     }
 
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
@@ -208,7 +212,7 @@ impl View {
 
     fn renewed(&self) -> MutexGuard<'_, Current> {
         let mut current = self.current.lock();
-        let version = self.registry.version();
+        let version = self.offers.version();
         if current.version != version {
             current.version = version;
             let snapshot = self.assemble(&mut current.known);

@@ -49,7 +49,7 @@ pub(crate) fn take(
     let client = &session.client;
     match message.kind {
         Kind::Request
-            if message.params.meta_version.is_some() && !session.context.gateway_info.simple =>
+            if message.params.meta.version.is_some() && !session.context.gateway_info.simple =>
         {
             match Stateless::read(message, &session.principal) {
                 Ok(how) => take_stateless(session, client, (message, how), sink, snapshot, touched),

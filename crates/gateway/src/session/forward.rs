@@ -354,7 +354,7 @@ fn with<'a>(
 
 fn reply_to(asked: SessionRequest<'_>) -> ReplyTo {
     let SessionRequest { message, id, sink, client, era, .. } = asked;
-    let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
+    let token = message.params.meta.progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
     ReplyTo::new(Arc::clone(client), id, token.map(Into::into), sink.clone(), era.clone())

@@ -68,7 +68,7 @@ async fn all_asked(requests: Vec<ServerRequest>) {
 pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     let session = asked.session;
     let message = asked.message;
-    let capabilities = message.text(message.params.meta_capabilities);
+    let capabilities = message.text(message.params.meta.capabilities);
     let filter = match Filter::read(message.text(message.params.span), capabilities) {
         Ok(filter) => honoured(session, filter, asked.snapshot),
         Err(error) => return asked.refuse(&error, touched),

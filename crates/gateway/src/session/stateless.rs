@@ -20,7 +20,7 @@ pub(super) fn admit(asked: &SessionRequest<'_>, how: &Stateless) -> Result<(), C
     // Relaxed: if two requests race, `settle` keeps the first declaration.
     let is_first = !session.declared.load(Ordering::Relaxed);
     if is_first && !session.declared.swap(true, Ordering::Relaxed) {
-        session.context.declared.settle(message.text(message.params.meta_capabilities));
+        session.context.declared.settle(message.text(message.params.meta.capabilities));
     }
     if let Some(at) = message.params.input_responses
         && !at.of(message.bytes).starts_with(b"{")
@@ -66,7 +66,7 @@ pub(super) fn answer_own<'r>(
 /// that hear nothing for three seconds take us for the older era, and some remember that for days.
 fn discover(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     let message = asked.message;
-    let name = message.params.meta.and_then(|meta| find(message.bytes, meta, &CLIENT_NAME));
+    let name = message.params.meta.span.and_then(|meta| find(message.bytes, meta, &CLIENT_NAME));
     let name = name.and_then(|at| decode(at.of(message.bytes)));
     tracing::debug!(client = ?name, "a client asks who this is");
     asked.session.advise(name.as_deref());

@@ -18,14 +18,14 @@ pub(super) fn mark(id: &[u8]) -> Vec<u8> {
 pub(super) fn tagged(notification: &[u8], id: &[u8]) -> Vec<u8> {
     let Ok(message) = scan(notification) else { return notification.to_vec() };
     let params = message.params.span.filter(|span| span.of(notification).starts_with(b"{"));
-    let meta = message.params.meta.filter(|span| span.of(notification).starts_with(b"{"));
+    let meta = message.params.meta.span.filter(|span| span.of(notification).starts_with(b"{"));
     let mark = mark(id);
-    let (at, new) = match (message.params.meta_subscription, meta, params) {
+    let (at, new) = match (message.params.meta.subscription, meta, params) {
         (Some(other), ..) => (other, id.to_vec()),
         (None, Some(meta), _) => (inside(meta), joined(&mark, meta.of(notification))),
         (None, None, Some(params)) => {
             // A `_meta` that is no object carries nothing: it is replaced.
-            match message.params.meta {
+            match message.params.meta.span {
                 Some(odd) => (odd, [b"{", &mark[..], b"}"].concat()),
                 None => {
                     let meta = [b"\"_meta\":{", &mark[..], b"}"].concat();

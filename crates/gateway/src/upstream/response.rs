@@ -1,6 +1,11 @@
-//! `ResponseShape`: where the parts of a response lie that matter on its way to the client.
+//! Responses: `ResponseShape`, where the parts lie that matter on the way to the client, and `Answer`,
+//! where those to requests of our own come.
 
+use tokio::sync::oneshot;
 use trunkline_wire::{Kind, Message, Span};
+
+/// Where an answer to a request of our own comes: the whole response, or why it is no good.
+pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
 
 /// The parts of a response that matter on its way.
 #[derive(Clone, Copy, Debug)]

@@ -59,7 +59,7 @@ fn answer(key: &str, message: &Message<'_>) {
 
 /// Says that it has been asked, if that is wanted, and nothing more.
 fn wait(message: &Message<'_>) {
-    let Some(token) = message.params.meta_progress_token else { return };
+    let Some(token) = message.params.meta.progress_token else { return };
     let token = String::from_utf8_lossy(token.of(message.bytes)).into_owned();
     say(|out| {
         out.extend_from_slice(

@@ -16,9 +16,10 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::pump::{FlushSet, Refused};
-use crate::upstream::calls::pending::{Answer, Entry, Pending, Waiter};
+use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::questions::attribution::Caller;
 use crate::upstream::questions::parked::Parked;
+use crate::upstream::response::Answer;
 use crate::upstream::transport::{Heading, Transport, UpstreamId};
 
 #[derive(Debug)]

@@ -1,8 +1,5 @@
-//! The calls a server has open: their ids, their deadlines, how they wait and how they end.
+//! The calls a server has open: their ids, their deadlines, and how they wait.
 
-pub(in crate::upstream) mod crossing;
-pub(in crate::upstream) mod ends;
-pub(in crate::upstream) mod holding;
 pub(in crate::upstream) mod link;
 pub(in crate::upstream) mod notices;
 pub(in crate::upstream) mod pending;

@@ -20,9 +20,6 @@ use crate::upstream::transport::UpstreamId;
 const FIRST: UpstreamId = 100_000_000;
 const LAST: UpstreamId = 2_000_000_000;
 
-/// Where an answer to a request of our own comes: the whole response, or why it is no good.
-pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
-
 /// Who waits for an answer.
 #[derive(Debug)]
 pub(crate) enum Waiter {

@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::config::is_own_header;
+use trunkline_catalog::config::{RemoteKind, is_own_header};
 use trunkline_http::{Url, is_field_name, is_field_value, request_head};
 
-use crate::upstream::http::Remote;
 use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::trouble::Trouble;
+
+/// Where a server is.
+#[derive(Clone, Copy)]
+pub(in crate::upstream) struct Remote<'a> {
+    pub(in crate::upstream) url: &'a str,
+    pub(in crate::upstream) kind: RemoteKind,
+    pub(in crate::upstream) headers: &'a [(String, String)],
+}
 
 /// Where requests go, and the user's own headers. No `Debug`: the headers are secrets.
 #[derive(Clone)]
@@ -191,7 +198,6 @@ fn decimal(mut number: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::upstream::http::exchange::KeptBody;
-    use trunkline_catalog::config::RemoteKind;
 
     fn address(url: &str, headers: &[(&str, &str)]) -> Result<Address, Trouble> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

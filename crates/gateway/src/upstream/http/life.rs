@@ -9,6 +9,7 @@ use trunkline_http::reach::Policy;
 
 use crate::limits::{ENDPOINT_EVENT, GOODBYE};
 use crate::pump::{FlushSet, Pump};
+use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::address::Address;
 use crate::upstream::http::authorize;
@@ -18,15 +19,14 @@ use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::pool::Gate;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
-use crate::upstream::inbound::broken::BrokenLines;
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, ServerHello};
+use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes, remind};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
-use crate::upstream::listening::listen;
+use crate::upstream::shown::shown;
 use crate::upstream::transport::Transport;
 
 /// How it ended.
@@ -64,7 +64,7 @@ impl<'a> Life<'a> {
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
-            parking: Arc::clone(&supervisor.registry.parking),
+            parking: Arc::clone(&supervisor.parking),
             outfit: server.outfit(),
         }));
         line.belong_to(&connection);
@@ -165,7 +165,7 @@ impl<'a> Life<'a> {
         // unless the server is expected back.
         self.server.set_live(None);
         self.server.update(|status| status.tools = 0);
-        self.supervisor.registry.changed();
+        self.supervisor.offers.bump();
         match end {
             End::Failed(failure) => {
                 self.connection.close(&failure.what, &failure.stderr);
@@ -298,7 +298,7 @@ async fn follow_sessions(
     loop {
         line.session_lost.notified().await;
         let capabilities = supervisor.declared.get().await;
-        let instance = &supervisor.registry.instance;
+        let instance = &supervisor.instance;
         let opened = handshake::initialize(&connection, &capabilities, instance);
         match timeout(supervisor.limits.give_up, opened).await {
             Ok(Ok(_)) => catch_up(&connection, &hello),

@@ -21,6 +21,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub(super) use address::Remote;
 pub use tls::client_tls;
 
 use std::net::IpAddr;
@@ -33,17 +34,9 @@ use crate::upstream::http::address::Address;
 use crate::upstream::http::life::{Life, Parting};
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, never_started};
-
-/// Where a server is.
-#[derive(Clone, Copy)]
-pub(super) struct Remote<'a> {
-    pub(super) url: &'a str,
-    pub(super) kind: RemoteKind,
-    pub(super) headers: &'a [(String, String)],
-}
+use crate::upstream::shown::shown;
 
 /// How a server was last spoken to, so that it is not found out again each time.
 #[derive(Debug, Default)]

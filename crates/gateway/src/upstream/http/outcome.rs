@@ -21,8 +21,8 @@ use crate::upstream::http::verdict::{
     Dialect, Ruling, Verdict, changed_era, maybe_legacy, maybe_older, pause, redirected, rule,
     seconds,
 };
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::supervisor::varied;
+use crate::upstream::shown::shown;
 use crate::upstream::transport::Heading;
 
 /// How the header fields of a call begin.

@@ -463,8 +463,7 @@ fn is_urgent(purpose: Purpose) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::http::Remote;
-    use crate::upstream::http::address::Address;
+    use crate::upstream::http::address::{Address, Remote};
     use trunkline_catalog::config::RemoteKind;
 
     fn pool(gate: Gate) -> Pool {

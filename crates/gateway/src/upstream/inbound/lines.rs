@@ -9,7 +9,7 @@ use crate::limits::BROKEN_WINDOW;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::broken::BrokenLines;
+use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::transport::UpstreamId;
 
 impl BrokenLines {

@@ -29,7 +29,7 @@ impl Connection {
             _ if self.listens.is_told_twice(message) => {}
             // Only clients say these: the server has written back what it was sent.
             b"notifications/initialized" | b"notifications/roots/list_changed" => {}
-            method if message.params.meta_subscription.is_some() && method != ACKNOWLEDGED => {
+            method if message.params.meta.subscription.is_some() && method != ACKNOWLEDGED => {
                 self.notified_of_ours(message, origin, touched);
             }
             b"notifications/progress" => self.link.progressed(message, touched),
@@ -45,7 +45,7 @@ impl Connection {
                 if self.listens.stopped_telling(&self.link, message, touched) => {}
             b"notifications/cancelled" => self.unasked(message, touched),
             ACKNOWLEDGED => {
-                let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+                let id = message.params.meta.subscription.map(|at| at.of(message.bytes));
                 if let Some(id) = id.and_then(upstream_id) {
                     self.listens.acknowledged(id);
                 }

@@ -10,8 +10,8 @@ use crate::limits::REAL_ANSWER;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::shown::refusal_text;
 use crate::upstream::response::ResponseShape;
+use crate::upstream::shown::refusal_text;
 use crate::upstream::transport::UpstreamId;
 
 impl Connection {

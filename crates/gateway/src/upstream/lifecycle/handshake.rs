@@ -11,11 +11,11 @@ use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::Answer;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::shown::refusal_text;
 use crate::upstream::inbound::task_work::TaskWork;
 use crate::upstream::listening::listens::bit;
+use crate::upstream::response::Answer;
+use crate::upstream::shown::refusal_text;
 use crate::upstream::transport::Transport;
 
 /// What a server told about itself.

@@ -8,10 +8,10 @@ use crate::instance::{self, Instance};
 use crate::limits::{PROBE, PROBE_REMOTE};
 use crate::lock::{Mutex, rank};
 use crate::upstream::calls::link::own_stamp;
-use crate::upstream::calls::pending::Answer;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::shown::refusal_text;
 use crate::upstream::lifecycle::handshake::{HandshakeError, ServerHello, initialize};
+use crate::upstream::response::Answer;
+use crate::upstream::shown::refusal_text;
 use crate::upstream::transport::UpstreamId;
 
 const DISCOVER: &str = "server/discover";
@@ -289,7 +289,7 @@ mod tests {
     use crate::pump::{FlushSet, Outbox};
     use crate::upstream::Parking;
     use crate::upstream::connection::ConnectionParts;
-    use crate::upstream::inbound::broken::BrokenLines;
+    use crate::upstream::connection::broken::BrokenLines;
     use crate::upstream::transport::Transport;
 
     fn result(result: &str) -> String {

@@ -10,12 +10,12 @@ use crate::call::Level;
 use crate::era::Era;
 use crate::limits::CHANGE_PAUSE;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::lifecycle::probe::{self, Opening};
 use crate::upstream::lifecycle::server::{Live, Server};
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
+use crate::upstream::shown::shown;
 
 /// Opens the conversation and makes the server's offer known.
 pub(in crate::upstream) async fn become_ready(
@@ -26,7 +26,7 @@ pub(in crate::upstream) async fn become_ready(
     started: Instant,
 ) -> Result<Arc<ServerHello>, HandshakeError> {
     let capabilities = supervisor.declared.get().await;
-    let instance = &supervisor.registry.instance;
+    let instance = &supervisor.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
     connection.facts.logs.store(hello.logs, Ordering::Relaxed);
     connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
@@ -72,7 +72,7 @@ fn publish(
         hello: Arc::clone(hello),
     };
     server.set_live(Some(live));
-    supervisor.registry.changed();
+    supervisor.offers.bump();
     server.update(|status| {
         status.tools = tools;
         status.state = State::Running;
@@ -116,7 +116,7 @@ pub(in crate::upstream) async fn follow_changes(
         let mut listing = Listing::clone(&live.listing);
         let known = supervisor.kinds().iter().copied();
         for kind in known.filter(|kind| has_changed(*kind)) {
-            let instance = &supervisor.registry.instance;
+            let instance = &supervisor.instance;
             match handshake::list(&connection, &hello, kind, instance).await {
                 Ok(fresh) => listing.replace(kind, fresh),
                 Err(error) => not_listed(&server, kind, &error),

@@ -9,10 +9,10 @@ use trunkline_keeper::LaunchError;
 
 use crate::limits::{EXIT_WINDOW, EXITS_PER_WINDOW};
 use crate::upstream::http::{self, Remote};
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase, State};
 use crate::upstream::lifecycle::supervisor::{End, Restart, Supervisor, backoff, never_started};
+use crate::upstream::shown::shown;
 use crate::upstream::stdio::process::Life;
 
 /// Runs a server until it is stopped or stays down.
@@ -20,7 +20,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
     keep_alive(&server, &supervisor).await;
     server.update(|status| status.retry = None);
     if server.give_up("is not running any more") {
-        supervisor.registry.changed();
+        supervisor.offers.bump();
     }
     server.signals.is_attended.store(false, Ordering::Relaxed);
 }

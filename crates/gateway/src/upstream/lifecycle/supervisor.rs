@@ -11,12 +11,14 @@ use trunkline_http::reach::Policy;
 use trunkline_keeper::Keeper;
 
 use crate::deadlines::Deadlines;
+use crate::instance::Instance;
 use crate::limits::{BACKOFF_FIRST, BACKOFF_LONGEST, Limits, ONE_SERVER, ShutdownGrace};
 use crate::pump::Pump;
-use crate::registry::Registry;
 use crate::upstream::lifecycle::declared::Declared;
+use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Retry, State, Status};
+use crate::upstream::questions::parking::Parking;
 use crate::upstream::stdio::launch::Inherited;
 
 /// The target of events whose text the user is told in another way: for log files only.
@@ -29,7 +31,12 @@ pub(crate) struct Supervisor {
     pub(crate) reach: Arc<Policy>,
     pub(crate) keeper: Keeper,
     pub(crate) pump: Pump,
-    pub(crate) registry: Arc<Registry>,
+    /// Rung when a server offers something else than before.
+    pub(crate) offers: Arc<OfferChanges>,
+    /// What is remembered between the requests of stateless clients.
+    pub(crate) parking: Arc<Parking>,
+    /// Who we are among those who may be connected in a circle.
+    pub(crate) instance: Arc<Instance>,
     pub(crate) inherited: Arc<Inherited>,
     pub(crate) limits: Limits,
     pub(crate) deadlines: Arc<Deadlines>,
@@ -92,7 +99,7 @@ pub(in crate::upstream) fn announce(server: &Server, supervisor: &Supervisor, fa
     let why = if failure.needs_login { failure.to_string() } else { failure.what.clone() };
     match retry {
         Some(Retry { is_open: false, .. }) => server.expect_back(),
-        _ if server.give_up(&why) => supervisor.registry.changed(),
+        _ if server.give_up(&why) => supervisor.offers.bump(),
         _ => {}
     }
     let Failure { phase, what, advice, stderr, .. } = failure;

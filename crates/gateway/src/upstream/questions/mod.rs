@@ -9,3 +9,4 @@ pub(in crate::upstream) mod park;
 pub(in crate::upstream) mod parked;
 pub(in crate::upstream) mod parking;
 pub(in crate::upstream) mod rounds;
+pub(in crate::upstream) mod task_owners;

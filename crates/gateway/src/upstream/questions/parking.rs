@@ -16,8 +16,8 @@ use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::timers::Timers;
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::task_owners::TaskOwners;
 use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedState, gone};
+use crate::upstream::questions::task_owners::TaskOwners;
 use crate::upstream::transport::UpstreamId;
 
 /// What is remembered between the requests of stateless clients.

@@ -13,16 +13,16 @@ use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
 use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
 use crate::stream::{Input, Sink, Slow};
+use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
-use crate::upstream::inbound::broken::BrokenLines;
-use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
+use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
-use crate::upstream::listening::listen;
+use crate::upstream::shown::shown;
 use crate::upstream::stdio::stderr::LastWords;
 use crate::upstream::transport::Transport;
 
@@ -60,7 +60,7 @@ impl<'a> Life<'a> {
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
-            parking: Arc::clone(&supervisor.registry.parking),
+            parking: Arc::clone(&supervisor.parking),
             outfit: server.outfit(),
         });
         let mut life = Self {
@@ -227,7 +227,7 @@ impl<'a> Life<'a> {
             status.pid = None;
             status.tools = 0;
         });
-        self.supervisor.registry.changed();
+        self.supervisor.offers.bump();
         let farewell = match end {
             End::Failed(failure) => {
                 self.connection.close(&failure.what, &failure.stderr);

@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::limits::{STDERR_BYTES, STDERR_FIRST, STDERR_LINE, STDERR_QUOTED};
 use crate::lock::{Mutex, rank};
 use crate::stream::Slow;
-use crate::upstream::inbound::shown::shown;
+use crate::upstream::shown::shown;
 
 #[derive(Debug)]
 pub(crate) struct LastWords {

@@ -21,7 +21,7 @@ pub(crate) fn repeats_argument(name: &str) -> bool {
 /// The revision the head names, if the body has to be compared with it.
 pub(crate) fn check_version(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), CallError> {
     let said = one(headers, VERSION)?.ok_or_else(|| missing("MCP-Protocol-Version"))?;
-    let meant = decode(message.text(message.params.meta_version));
+    let meant = decode(message.text(message.params.meta.version));
     if meant.is_some_and(|meant| meant.as_bytes() != said) {
         return Err(mismatch("MCP-Protocol-Version", said, "the protocol version in `_meta`"));
     }

@@ -32,7 +32,7 @@ pub(crate) fn is_announced(headers: &Headers<'_>) -> bool {
 
 /// Does the message itself name the revision of the stateless era?
 pub(crate) fn is_stateless(message: &Message<'_>) -> bool {
-    message.params.meta_version.is_some()
+    message.params.meta.version.is_some()
 }
 
 /// Takes what is posted under such a head.

@@ -21,6 +21,7 @@ use crate::instance::Instance;
 use crate::limits::Limits;
 use crate::pump::{FlushSet, Outbox, Pump};
 use crate::stream::Input;
+use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::Remote;
 use crate::upstream::http::address::Address;
@@ -28,7 +29,6 @@ use crate::upstream::http::connect::Socket;
 use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::pool::Gate;
 use crate::upstream::http::verdict::Dialect;
-use crate::upstream::inbound::broken::BrokenLines;
 use crate::upstream::lifecycle::handshake::initialize;
 use crate::upstream::transport::{Post as _, Transport};
 

@@ -11,7 +11,7 @@ use trunkline_wire::FaultKind;
 use crate::identity::Identity;
 use crate::limits::BROKEN_LINES;
 use crate::lock::{Mutex, rank};
-use crate::upstream::inbound::shown::shown;
+use crate::upstream::shown::shown;
 
 /// How many lines are shown, and how much of each.
 const SAMPLES: usize = 3;

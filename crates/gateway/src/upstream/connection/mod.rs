@@ -1,4 +1,13 @@
-//! One live connection to a server: hands calls over, matches answers, keeps deadlines.
+//! `Connection`: one live connection to a server. It hands calls over, matches answers, and ends calls
+//! that get none.
+
+pub(in crate::upstream) mod broken;
+mod crossing;
+mod ends;
+mod facts;
+mod health;
+pub(in crate::upstream) mod hints;
+mod holding;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,10 +30,10 @@ use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
-use crate::upstream::inbound::broken::BrokenLines;
-use crate::upstream::lifecycle::facts::ServerFacts;
-use crate::upstream::lifecycle::health::ConnectionHealth;
-use crate::upstream::lifecycle::hints::RepeatableTools;
+use crate::upstream::connection::broken::BrokenLines;
+use crate::upstream::connection::facts::ServerFacts;
+use crate::upstream::connection::health::ConnectionHealth;
+use crate::upstream::connection::hints::RepeatableTools;
 use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
@@ -305,7 +314,7 @@ pub(super) fn under_our_id<'a>(
     changes: &[(Span, &'a [u8])],
 ) -> Edits<'a> {
     let mut edits = Edits::new();
-    let token = message.params.meta_progress_token.filter(|_| path.progress_token.is_some());
+    let token = message.params.meta.progress_token.filter(|_| path.progress_token.is_some());
     for span in [message.id, token].into_iter().flatten() {
         edits.add(span, digits);
     }

@@ -15,12 +15,12 @@ use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::FlushSet;
 use crate::upstream::calls::link::Link;
-use crate::upstream::calls::pending::Answer;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::supervisor::varied;
 use crate::upstream::listening::listens::{Followed, ListenRequest, Listens};
+use crate::upstream::response::Answer;
 use crate::upstream::transport::UpstreamId;
 
 const LISTEN: &str = "subscriptions/listen";
@@ -87,7 +87,7 @@ impl Listens {
 
     /// Does this update come of a request that has a successor?
     pub(in crate::upstream) fn is_told_twice(&self, message: &Message<'_>) -> bool {
-        let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+        let id = message.params.meta.subscription.map(|at| at.of(message.bytes));
         let id = id.and_then(upstream_id);
         id.is_some() && self.turn.lock().over == id
     }

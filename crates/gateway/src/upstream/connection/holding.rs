@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trunkline_wire::{Edits, Message, Span};
+use trunkline_wire::{Message, Span};
 
 use crate::call::{Rejected, Replay, ReplyTo};
 use crate::deadlines::Tick;
@@ -14,19 +14,6 @@ use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::Connection;
 use crate::upstream::transport::UpstreamId;
-
-impl Replay {
-    /// `changes` are made; the rest is the client's.
-    pub(crate) fn new(message: &Message<'_>, changes: &[(Span, &[u8])]) -> Box<Self> {
-        let mut edits = Edits::new();
-        for (span, new) in changes {
-            edits.add(*span, new);
-        }
-        let mut request = Vec::with_capacity(message.bytes.len() + 64);
-        edits.write(message.bytes, &mut request);
-        Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
-    }
-}
 
 impl Connection {
     /// Passes a request on to a server whose calls may wait.
