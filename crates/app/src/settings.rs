@@ -157,7 +157,7 @@ pub(crate) fn remote_options(
         custom: Vec::new(),
         naming,
         exposure: wanted.exposure,
-        face: wanted.face(),
+        info: wanted.face(),
         limits: wanted.limits(),
         restart: wanted.restart,
         caller_tells_failures: false,

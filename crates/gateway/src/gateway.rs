@@ -40,7 +40,7 @@ pub struct Options {
     pub naming: Naming,
     /// Which tools the lists show.
     pub exposure: Exposure,
-    pub face: GatewayInfo,
+    pub info: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
     /// The caller reports why servers failed: the log does not repeat it on stderr.
@@ -63,7 +63,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Gateway {
     fleet: Fleet,
-    face: GatewayInfo,
+    info: GatewayInfo,
     limits: Limits,
     started: Instant,
     housekeeping: JoinSet<()>,
@@ -96,20 +96,20 @@ impl Gateway {
             declared: options.declared,
             restart: options.restart,
             caller_tells_failures: options.caller_tells_failures,
-            simple: options.face.simple,
-            farewell: farewell.subscribe(),
+            simple: options.info.simple,
+            shutdown: farewell.subscribe(),
         };
         let provisions = Services {
-            watch: Observers::new(options.events, options.traces),
+            observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             listings: options.listings.map(Arc::new),
-            holds: options.restart == Restart::Always,
+            waits_for_restart: options.restart == Restart::Always,
             call: options.limits.call,
             ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
         let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
-        let fleet = Fleet::new(registry, supervisor, provisions, &options.face, Views::new(any));
+        let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();
         let swept = Arc::clone(&fleet.registry);
@@ -127,7 +127,7 @@ impl Gateway {
         });
         Ok(Self {
             fleet,
-            face: options.face,
+            info: options.info,
             limits: options.limits,
             started: Instant::now(),
             housekeeping,
@@ -177,9 +177,9 @@ impl Gateway {
         session.client.declares(capabilities);
         let info = [
             br#"{"name":"#,
-            &encode(&self.face.name)[..],
+            &encode(&self.info.name)[..],
             br#","version":"#,
-            &encode(&self.face.version),
+            &encode(&self.info.version),
             b"}",
         ];
         session.client.introduces_itself(&info.concat(), &passed_on(capabilities));
@@ -192,7 +192,7 @@ impl Gateway {
             registry: Arc::clone(&self.fleet.registry),
             view: self.fleet.views.of(None),
             views: Arc::clone(&self.fleet.views),
-            gateway_info: self.face.clone(),
+            gateway_info: self.info.clone(),
             start_deadline: self.started + self.limits.start,
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
@@ -201,7 +201,7 @@ impl Gateway {
             exclusive,
             private: false,
             traced: self.fleet.is_traced(),
-            events: self.fleet.services.watch.as_ref().and_then(|watch| watch.events.clone()),
+            events: self.fleet.services.observers.as_ref().and_then(|watch| watch.events.clone()),
         })
     }
 

@@ -39,7 +39,7 @@ impl ConfigChecker<'_> {
         }
         CallRules {
             timeout: self.number(members, at, TIMEOUT, SECONDS, seconds),
-            at_once: self.number(members, at, AT_ONCE, COUNT, count),
+            max_concurrency: self.number(members, at, AT_ONCE, COUNT, count),
         }
     }
 

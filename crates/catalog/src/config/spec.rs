@@ -62,7 +62,7 @@ pub struct CallRules {
     /// When a call is answered with an error instead of a result.
     pub timeout: Option<Duration>,
     /// How many calls it is given at a time; others wait.
-    pub at_once: Option<usize>,
+    pub max_concurrency: Option<usize>,
 }
 
 /// Which of a server's tools there are for clients, and what they are called. Names are the

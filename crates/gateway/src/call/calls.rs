@@ -24,7 +24,7 @@ pub(crate) enum CallHandle {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) cancelled: CancellationToken,
-    pub(crate) door: ResponseSink,
+    pub(crate) sink: ResponseSink,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ mod tests {
 
     fn ticket() -> CallHandle {
         let door = ResponseSink::Responder(Arc::new(Discard));
-        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), door })
+        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink: door })
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl ReplyTo {
 
     /// Who asks, for whoever is told.
     pub(crate) fn asker(&self) -> Asker<'_> {
-        Asker { client: &self.client, manner: &self.request_era, door: &self.sink }
+        Asker { client: &self.client, request_era: &self.request_era, sink: &self.sink }
     }
 
     /// May it have run on a server that went?

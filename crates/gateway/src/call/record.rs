@@ -60,8 +60,8 @@ struct Account {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) manner: &'a RequestEra,
-    pub(crate) door: &'a ResponseSink,
+    pub(crate) request_era: &'a RequestEra,
+    pub(crate) sink: &'a ResponseSink,
 }
 
 impl Account {
@@ -81,7 +81,7 @@ impl Account {
 }
 
 fn manner_of(asker: Asker<'_>) -> CallManner {
-    match asker.manner {
+    match asker.request_era {
         RequestEra::Session => CallManner::Session,
         RequestEra::Stateless(_) => CallManner::Stateless,
     }
@@ -104,7 +104,7 @@ impl CallRecord {
         };
         let name = changed(message.params.name);
         let traces = watch.traces.as_ref();
-        let trace = traces.and_then(|traces| Trace::begin(traces, message, name, asker.door, hop));
+        let trace = traces.and_then(|traces| Trace::begin(traces, message, name, asker.sink, hop));
         let is_call = *message.method() == *b"tools/call";
         let account = watch.events.as_ref().and_then(|sink| {
             if !is_call {

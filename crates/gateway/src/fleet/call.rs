@@ -202,7 +202,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         let has_gone = connection.is_none()
             || matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
         rejected.reply.replay = Some(Replay::new(&message, changes));
-        let held = match server.waiting_room().filter(|_| has_gone) {
+        let held = match server.open_wait_queue().filter(|_| has_gone) {
             Some(room) => {
                 connection.iter().for_each(|connection| room.missed(connection));
                 server.hold(rejected.reply, &mut touched)

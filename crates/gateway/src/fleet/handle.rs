@@ -154,7 +154,7 @@ impl Fleet {
 
     /// Are requests traced?
     pub(crate) fn is_traced(&self) -> bool {
-        self.services.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
+        self.services.observers.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
     fn find(&self, id: &str) -> Option<Arc<Server>> {

@@ -193,7 +193,7 @@ impl Registry {
 
     /// True if anybody waits.
     fn sweep_rooms(&self) -> bool {
-        let rooms = self.everybody().into_iter().filter_map(|server| server.room.clone());
+        let rooms = self.everybody().into_iter().filter_map(|server| server.wait_queue.clone());
         rooms.filter(WaitQueue::sweep).count() > 0
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Forward<'a> {
     /// What is replaced by the server's own name for it.
     pub(crate) at: Span,
     pub(crate) token: Cow<'a, [u8]>,
-    pub(crate) deed: ResourceAction,
+    pub(crate) action: ResourceAction,
 }
 
 /// What the request is for, where that matters on the way.
@@ -183,7 +183,7 @@ fn resource_at<'a>(
     Some(Ok(match owner(&uri) {
         Some(owner) => {
             let token = Cow::Owned(owner.name_token.to_vec());
-            Route::Forward(Forward { server: owner.server, at, token, deed })
+            Route::Forward(Forward { server: owner.server, at, token, action: deed })
         }
         None => Route::Missing(CallError::UnknownResource(uri.into_owned())),
     }))
@@ -203,7 +203,12 @@ fn prompt<'a>(
     Ok(match catalog.prompt(&name) {
         Some(owner) => {
             let token = Cow::Borrowed(&*owner.name_token);
-            Route::Forward(Forward { server: owner.server, at, token, deed: ResourceAction::Plain })
+            Route::Forward(Forward {
+                server: owner.server,
+                at,
+                token,
+                action: ResourceAction::Plain,
+            })
         }
         None => Route::Missing(CallError::UnknownPrompt(name.into_owned())),
     })

@@ -61,7 +61,7 @@ fn routed(exposure: Exposure, method: &str, params: &str) -> String {
             String::from_utf8_lossy(to.at.of(text.as_bytes())),
             String::from_utf8_lossy(&to.token),
             to.server,
-            to.deed
+            to.action
         ),
         Ok(route) => format!("{route:?}"),
         Err(error) => error.to_string(),

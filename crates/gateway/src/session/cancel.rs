@@ -51,15 +51,15 @@ fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
             match how {
                 Cancel::SessionEnded => {
                     let error = CallError::SessionEnded { may_have_run: false };
-                    return id.with_token(|id| refuse(id, &error, &waiting.door, touched));
+                    return id.with_token(|id| refuse(id, &error, &waiting.sink, touched));
                 }
                 Cancel::TurnedOut => {
                     let response = id.with_token(|id| CallError::TurnedOut.response(id));
-                    waiting.door.say(&response, &Edits::new(), touched);
+                    waiting.sink.say(&response, &Edits::new(), touched);
                 }
                 Cancel::Said(_) | Cancel::Left => {}
             }
-            waiting.door.unanswered(touched);
+            waiting.sink.unanswered(touched);
         }
         None => {}
     }
@@ -75,7 +75,7 @@ pub(crate) fn abandon(client: &Client) {
                 if client.take(&id).is_some() {
                     waiting.cancelled.cancel();
                     let error = CallError::ShuttingDown { may_have_run: false };
-                    id.with_token(|id| refuse(id, &error, &waiting.door, &mut touched));
+                    id.with_token(|id| refuse(id, &error, &waiting.sink, &mut touched));
                 }
             }
         }

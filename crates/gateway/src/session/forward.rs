@@ -63,7 +63,7 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
     }
     if let (Some(server), None) =
         (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
-        && to.deed != ResourceAction::Plain
+        && to.action != ResourceAction::Plain
     {
         // Subscriptions are recorded with the connection, and there is none.
         return asked.refuse(&absent(server), touched);
@@ -252,7 +252,7 @@ fn subscribe(
     uri: &str,
 ) -> Subscribed {
     let subscriptions = &connection.subscriptions;
-    match to.deed {
+    match to.action {
         ResourceAction::Plain => Subscribed::PassOn,
         ResourceAction::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
@@ -294,7 +294,7 @@ fn submit(
     let changes = both.as_deref().unwrap_or(changes);
     let Err(rejected) = connection.submit(message, changes, path, touched) else { return };
     let has_gone = matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
-    match server.waiting_room().filter(|_| has_gone) {
+    match server.open_wait_queue().filter(|_| has_gone) {
         Some(room) => {
             // The room must not send it to the connection that is just gone.
             room.missed(connection);

@@ -79,7 +79,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         return asked.refuse(&CallError::InvalidRequest(why), touched);
     };
     let cancelled = CancellationToken::new();
-    let waiting = Waiting { cancelled: cancelled.clone(), door: asked.sink.clone() };
+    let waiting = Waiting { cancelled: cancelled.clone(), sink: asked.sink.clone() };
     if session.closing.is_cancelled() {
         return asked.refuse(&CallError::ShuttingDown { may_have_run: false }, touched);
     }

@@ -71,7 +71,7 @@ pub(super) fn wait<T: Send + 'static>(
     then: impl FnOnce(&SessionRequest<'_>, T, &mut FlushSet) + Send + 'static,
 ) {
     let cancelled = CancellationToken::new();
-    let waiting = Waiting { cancelled: cancelled.clone(), door: asked.sink.clone() };
+    let waiting = Waiting { cancelled: cancelled.clone(), sink: asked.sink.clone() };
     if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
         let mut touched = FlushSet::default();
         asked.refuse(&CallError::duplicate_id(), &mut touched);

@@ -43,11 +43,11 @@ impl<'a> Heading<'a> {
 pub(crate) enum Transport {
     /// One message a line.
     Pipe(Outbox),
-    Post(Arc<dyn Post>),
+    Post(Arc<dyn NetworkTransport>),
 }
 
 /// A way over the network. What comes back goes to `Connection::receive`.
-pub(crate) trait Post: Debug + Send + Sync {
+pub(crate) trait NetworkTransport: Debug + Send + Sync {
     /// Sends a message. `id`: it is a request, and this is its id. Called with `Pending` locked: must
     /// not call back into the connection.
     fn send(
@@ -65,7 +65,7 @@ pub(crate) trait Post: Debug + Send + Sync {
     /// Nobody waits for the answer to this request any more.
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
-    fn says_whose(&self) -> bool;
+    fn ties_questions_to_calls(&self) -> bool;
     /// What the server offers now: some of its tools want their arguments in headers, too.
     fn learn(&self, listing: &Listing);
     /// Nothing more is sent or received.
@@ -137,10 +137,10 @@ impl Transport {
         }
     }
 
-    pub(crate) fn says_whose(&self) -> bool {
+    pub(crate) fn ties_questions_to_calls(&self) -> bool {
         match self {
             Self::Pipe(_) => false,
-            Self::Post(post) => post.says_whose(),
+            Self::Post(post) => post.ties_questions_to_calls(),
         }
     }
 
@@ -163,7 +163,7 @@ impl Transport {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach<'a> {
     Written(u64),
-    Posted(&'a dyn Post),
+    Posted(&'a dyn NetworkTransport),
 }
 
 impl Reach<'_> {

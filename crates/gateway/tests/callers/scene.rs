@@ -197,7 +197,7 @@ fn options() -> Options {
         custom: vec![custom],
         naming: Naming::default(),
         exposure: Exposure::Full,
-        face: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
+        info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
         caller_tells_failures: false,

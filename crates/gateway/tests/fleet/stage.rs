@@ -127,8 +127,8 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
     std::fs::create_dir_all(&own).unwrap();
     let program = std::env::current_exe().unwrap();
     let calls = match key {
-        "limited" => CallRules { timeout: None, at_once: Some(2) },
-        "hasty" => CallRules { timeout: Some(Duration::from_secs(2)), at_once: None },
+        "limited" => CallRules { timeout: None, max_concurrency: Some(2) },
+        "hasty" => CallRules { timeout: Some(Duration::from_secs(2)), max_concurrency: None },
         _ => CallRules::default(),
     };
     ServerSpec {
@@ -158,7 +158,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         custom: Vec::new(),
         naming: Naming::canonical(":"),
         exposure: trunkline_catalog::Exposure::Full,
-        face: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
+        info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
         caller_tells_failures: false,

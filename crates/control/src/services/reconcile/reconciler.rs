@@ -180,7 +180,9 @@ impl Reconciler {
             login,
             calls: CallRules {
                 timeout: connection.call_timeout,
-                at_once: connection.max_concurrency.and_then(|most| usize::try_from(most).ok()),
+                max_concurrency: connection
+                    .max_concurrency
+                    .and_then(|most| usize::try_from(most).ok()),
             },
         })
     }

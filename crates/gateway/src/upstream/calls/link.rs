@@ -81,7 +81,7 @@ impl Link {
     pub(crate) fn is_free(&self) -> bool {
         let pending = self.pending.lock();
         let is_call = |waiter: &Waiter| matches!(waiter, Waiter::Client(_) | Waiter::Parked(_));
-        pending.given_up.is_empty() && !pending.iter().any(|(_, waiter)| is_call(waiter))
+        pending.cancelled.is_empty() && !pending.iter().any(|(_, waiter)| is_call(waiter))
     }
 
     pub(in crate::upstream) fn next_id(
@@ -270,7 +270,7 @@ impl Link {
         reason: &str,
         touched: &mut FlushSet,
     ) {
-        if self.is_told() {
+        if self.sends_cancellations() {
             let cancelled = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
                  {{\"requestId\":{id},\"reason\":\"{reason}\"}}}}"
@@ -281,7 +281,7 @@ impl Link {
     }
 
     /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
-    pub(in crate::upstream) fn is_told(&self) -> bool {
+    pub(in crate::upstream) fn sends_cancellations(&self) -> bool {
         self.era() == Era::Legacy || matches!(self.transport, Transport::Pipe(_))
     }
 
@@ -296,18 +296,18 @@ impl Link {
 
     /// The server has just been told that a call of this one's is not wanted any more.
     pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
-        if self.simple || self.era() == Era::Modern || self.transport.says_whose() {
+        if self.simple || self.era() == Era::Modern || self.transport.ties_questions_to_calls() {
             return; // nobody is asked anything, or it is always clear who is
         }
         let mut pending = self.pending.lock();
-        if pending.given_up.add(who) {
+        if pending.cancelled.add(who) {
             self.send_fence(&mut pending, touched);
         }
     }
 
     pub(in crate::upstream) fn fence_passed(&self, touched: &mut FlushSet) {
         let mut pending = self.pending.lock();
-        if pending.given_up.passed() {
+        if pending.cancelled.passed() {
             self.send_fence(&mut pending, touched);
         }
     }
@@ -322,7 +322,7 @@ impl Link {
             pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
             Some(id)
         });
-        pending.given_up.sent(fence);
+        pending.cancelled.sent(fence);
     }
 
     pub(in crate::upstream) fn is_closed(&self) -> bool {

@@ -70,7 +70,7 @@ pub(crate) struct Pending {
     went_round: bool,
     /// The connection is over.
     pub(crate) closed: bool,
-    pub(crate) given_up: CancelledCalls,
+    pub(crate) cancelled: CancelledCalls,
     pub(crate) notices: Notices,
     /// Calls that an answer without an id may belong to: what they end with unless theirs comes soon.
     /// No more than are open, but for those that were answered within `REAL_ANSWER`.
@@ -86,7 +86,7 @@ impl Pending {
             last,
             went_round: false,
             closed: false,
-            given_up: CancelledCalls::default(),
+            cancelled: CancelledCalls::default(),
             notices: Notices::default(),
             suspected: HashMap::new(),
         }

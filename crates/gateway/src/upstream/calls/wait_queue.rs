@@ -25,9 +25,9 @@ use crate::upstream::connection::Connection;
 pub(crate) struct WaitQueue {
     key: Identity,
     /// Calls are kept while their server is away.
-    pub(in crate::upstream) holds: bool,
+    pub(in crate::upstream) waits_for_restart: bool,
     /// How many calls the server is given at a time.
-    pub(in crate::upstream) at_once: Option<usize>,
+    pub(in crate::upstream) max_concurrency: Option<usize>,
     // A call is opened in its client under it, so that it is cancelled here and nowhere else.
     state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
@@ -80,20 +80,29 @@ pub(crate) enum WaitCause {
 impl WaitQueue {
     pub(crate) fn new(
         key: Identity,
-        holds: bool,
-        at_once: Option<usize>,
+        waits_for_restart: bool,
+        max_concurrency: Option<usize>,
         bell: Arc<Notify>,
     ) -> Self {
         let (state, turnstile) = (Mutex::default(), Mutex::default());
         let (connection, is_crowded) = (Mutex::default(), AtomicBool::new(false));
-        Self { key, holds, at_once, state, connection, turnstile, is_crowded, bell }
+        Self {
+            key,
+            waits_for_restart,
+            max_concurrency,
+            state,
+            connection,
+            turnstile,
+            is_crowded,
+            bell,
+        }
     }
 
     /// The queue of another process of the server: calls take turns there, and do not wait for it when
     /// it is gone.
     pub(in crate::upstream) fn private(&self) -> Option<Self> {
-        let at_once = self.at_once?;
-        Some(Self::new(self.key.clone(), false, Some(at_once), Arc::clone(&self.bell)))
+        let max_concurrency = self.max_concurrency?;
+        Some(Self::new(self.key.clone(), false, Some(max_concurrency), Arc::clone(&self.bell)))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -102,7 +111,7 @@ impl WaitQueue {
 
     /// The server is away and will be back: whoever calls it waits.
     pub(in crate::upstream) fn open(&self) {
-        if self.holds {
+        if self.waits_for_restart {
             self.state.lock().standing = Standing::Away;
         }
     }
@@ -118,7 +127,7 @@ impl WaitQueue {
 
     /// May a call whose server has gone wait here?
     pub(crate) fn takes_calls(&self) -> bool {
-        self.holds && self.state.lock().standing != Standing::Shut
+        self.waits_for_restart && self.state.lock().standing != Standing::Shut
     }
 
     /// Keeps a call, which must hold its request (`again`) and not be open in its client. `within`: how
@@ -230,7 +239,7 @@ impl WaitQueue {
         let Some(connection) = connection else { return };
         let _one_at_a_time = self.turnstile.lock();
         for _ in 0..most {
-            if self.at_once.is_some_and(|most| connection.link.open_calls() >= most) {
+            if self.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
             let Some(held) = self.state.lock().next() else { return };
@@ -261,7 +270,7 @@ impl WaitQueue {
         let rejected = match *rejected {
             // It has gone again at this very moment, and the call has not run.
             Rejected { reply, error: CallError::ServerGone { may_have_run: false, .. } }
-                if self.holds =>
+                if self.waits_for_restart =>
             {
                 self.missed(connection);
                 match self.keep(WaitingCall { path: reply, until, cause }) {
@@ -339,7 +348,7 @@ impl WaitQueue {
         }
     }
 
-    /// The error as it holds for a call that may have run before it came here.
+    /// The error as it waits for a call that may have run before it came here.
     fn in_this_case(&self, path: &ReplyTo, error: CallError) -> CallError {
         if path.has_run() && error.may_retry() {
             return self.gone("went and could not be asked again".to_owned(), true);

@@ -80,7 +80,7 @@ impl CallOwner for Connection {
             matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
         path.cancelled(how, may_have_run, touched);
         match how {
-            Cancel::Said(message) if self.link.is_told() => {
+            Cancel::Said(message) if self.link.sends_cancellations() => {
                 let Some(span) = message.params.request_id else { return };
                 with_digits(id, |digits| {
                     self.link.tell(message.bytes, &Edits::one(span, digits), touched);

@@ -29,11 +29,11 @@ impl Connection {
         if message.params.request_state.is_some() {
             return self.submit_now(message, changes, path, touched);
         }
-        let keeps = room.holds && message.bytes.len() <= KEPT_REQUEST;
-        if path.replay.is_none() && (keeps || room.at_once.is_some()) {
+        let keeps = room.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
+        if path.replay.is_none() && (keeps || room.max_concurrency.is_some()) {
             path.replay = Some(Replay::new(message, changes));
         }
-        let cause = match room.at_once {
+        let cause = match room.max_concurrency {
             Some(_) => WaitCause::Turn,
             None if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
             None => return self.submit_now(message, changes, path, touched),
@@ -55,7 +55,8 @@ impl Connection {
         error: &CallError,
         touched: &mut FlushSet,
     ) {
-        let room = self.options.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
+        let room =
+            self.options.wait_queue.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
         let Some((room, again)) = room.zip(path.replay.as_mut()) else {
             return path.fail(error, touched);
         };

@@ -65,9 +65,9 @@ pub(crate) struct Connection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionOptions {
     /// Where calls wait for the server.
-    pub(crate) room: Option<Arc<WaitQueue>>,
+    pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     /// Who is told what became of calls.
-    pub(crate) watch: Option<Arc<Observers>>,
+    pub(crate) observers: Option<Arc<Observers>>,
     /// When a call of this server's is late, if that is not the same for all.
     pub(crate) timeout: Option<Duration>,
 }
@@ -80,7 +80,7 @@ impl ConnectionOptions {
         changes: &[(Span, &[u8])],
         (link, path): (&Link, &ReplyTo),
     ) -> Option<Arc<CallRecord>> {
-        let watch = self.watch.as_ref()?;
+        let watch = self.observers.as_ref()?;
         let hop = match link.transport {
             Transport::Pipe(_) => SpanKind::Pipe,
             Transport::Post(_) => SpanKind::Network,
@@ -90,7 +90,7 @@ impl ConnectionOptions {
 
     /// A call has ended: it may be another one's turn.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.room.as_ref().filter(|room| room.at_once.is_some()) {
+        if let Some(room) = self.wait_queue.as_ref().filter(|room| room.max_concurrency.is_some()) {
             room.release(touched);
         }
     }
@@ -107,13 +107,13 @@ impl ConnectionOptions {
 pub(crate) struct ConnectionParts {
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
-    pub(crate) line: Transport,
+    pub(crate) transport: Transport,
     pub(crate) broken: BrokenLines,
     pub(crate) audience: Arc<Audience>,
     pub(crate) simple: bool,
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) parking: Arc<Parking>,
-    pub(crate) outfit: ConnectionOptions,
+    pub(crate) options: ConnectionOptions,
 }
 
 impl Connection {
@@ -121,13 +121,13 @@ impl Connection {
         let ConnectionParts {
             key,
             limits,
-            line,
+            transport: line,
             broken,
             audience,
             simple,
             deadlines,
             parking,
-            outfit,
+            options: outfit,
         } = parts;
         let deadlines = (deadlines, outfit.timeout);
         Self {
@@ -168,7 +168,7 @@ impl Connection {
         if self.health.is_failing() {
             return Err(Rejected::new(path, self.link.failing()));
         }
-        match &self.options.room {
+        match &self.options.wait_queue {
             None => self.submit_now(message, changes, path, touched),
             Some(room) => self.submit_held(room, message, changes, path, touched),
         }
@@ -230,7 +230,7 @@ impl Connection {
             }
             Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),
         };
-        if self.options.room.is_some() {
+        if self.options.wait_queue.is_some() {
             self.health.note_time();
         }
         match message.kind {

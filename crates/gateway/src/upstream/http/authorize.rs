@@ -10,7 +10,7 @@ use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
 use crate::pump::FlushSet;
 use crate::upstream::http::exchange::{Exchange, Purpose, RefusedExchange};
 use crate::upstream::http::facts::Facts;
-use crate::upstream::http::line::HttpTransport;
+use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 
 /// A request is sent again so often for who sends it: with what was renewed, and with what somebody

@@ -15,8 +15,8 @@ use crate::upstream::http::address::Address;
 use crate::upstream::http::authorize;
 use crate::upstream::http::connect::{Socket, connect};
 use crate::upstream::http::exchange::{Exchange, Purpose};
-use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::pool::Gate;
+use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, ServerHello};
@@ -40,7 +40,7 @@ pub(super) struct Life<'a> {
     server: &'a Arc<Server>,
     supervisor: &'a Supervisor,
     connection: Arc<Connection>,
-    line: Arc<HttpTransport>,
+    transport: Arc<HttpTransport>,
     tasks: JoinSet<()>,
     started: Instant,
 }
@@ -59,23 +59,29 @@ impl<'a> Life<'a> {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits,
-            line: Transport::Post(Arc::clone(&line) as _),
+            transport: Transport::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
             parking: Arc::clone(&supervisor.parking),
-            outfit: server.outfit(),
+            options: server.connection_options(),
         }));
         line.belong_to(&connection);
         let started = Instant::now();
-        let mut life =
-            Self { server, supervisor, connection, line, tasks: JoinSet::new(), started };
+        let mut life = Self {
+            server,
+            supervisor,
+            connection,
+            transport: line,
+            tasks: JoinSet::new(),
+            started,
+        };
         if let Some(bearer) = server.bearer.clone() {
-            life.tasks.spawn(authorize::keep(Arc::clone(&life.line), bearer));
+            life.tasks.spawn(authorize::keep(Arc::clone(&life.transport), bearer));
         }
         let mut attendant = Attendant {
-            line: Arc::clone(&life.line),
+            transport: Arc::clone(&life.transport),
             pump: supervisor.pump.clone(),
             guard: server.definition.guarded.then(|| Arc::clone(&supervisor.reach)),
             sockets: JoinSet::new(),
@@ -84,7 +90,7 @@ impl<'a> Life<'a> {
             Ok(end) => end,
             Err(trouble) if trouble.not_this_way => {
                 life.connection.close("is spoken to in another way", &[]);
-                life.line.connections.close_all();
+                life.transport.connections.close_all();
                 return Parting::NotThisWay(trouble);
             }
             Err(trouble) => life.failed(&trouble, Phase::Initialization),
@@ -96,7 +102,7 @@ impl<'a> Life<'a> {
     /// The error is one of the time before it was ready.
     async fn run(&mut self, attendant: &mut Attendant) -> Result<End, Trouble> {
         let give_up = self.supervisor.limits.give_up;
-        let opening = match self.line.dialect {
+        let opening = match self.transport.dialect {
             Dialect::Modern => Opening::Discover,
             Dialect::Streamable | Dialect::Older => Opening::Initialize,
         };
@@ -114,7 +120,7 @@ impl<'a> Life<'a> {
                 }
                 Err(error) => return Err(Trouble::new(error.to_string(), "")),
             },
-            () = no_endpoint(&self.line) => {
+            () = no_endpoint(&self.transport) => {
                 let seconds = ENDPOINT_EVENT.as_secs();
                 let what = format!("did not say where to post to within {seconds} s");
                 let trouble = Trouble::new(what, "check `type` and `url` in its config");
@@ -126,15 +132,15 @@ impl<'a> Life<'a> {
             }
             _ = self.supervisor.ending(self.server) => return Ok(End::Stopped),
         };
-        *self.server.dialect.spoken.0.lock() = Some(self.line.dialect);
+        *self.server.dialect.spoken.0.lock() = Some(self.transport.dialect);
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
         let supervisor = self.supervisor.clone();
-        if let Some(room) = server.room.clone() {
+        if let Some(room) = server.wait_queue.clone() {
             self.tasks.spawn(room.let_in());
         }
         self.tasks.spawn(follow_changes(server, connection, Arc::clone(&hello), supervisor));
         self.tasks.spawn(listen::keep(Arc::clone(&self.connection), Arc::clone(&hello)));
-        let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.line));
+        let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.transport));
         self.tasks.spawn(follow_sessions(connection, line, hello, self.supervisor.clone()));
         Ok(tokio::select! {
             trouble = attendant.attend() => self.failed(&trouble, Phase::Runtime),
@@ -180,7 +186,7 @@ impl<'a> Life<'a> {
                 drop(timeout(GOODBYE, attendant.say_goodbye()).await);
             }
         }
-        self.line.connections.close_all();
+        self.transport.connections.close_all();
         attendant.sockets.shutdown().await;
         self.tasks.shutdown().await;
     }
@@ -196,7 +202,7 @@ async fn no_endpoint(line: &HttpTransport) {
 
 /// Does what takes time for a line.
 struct Attendant {
-    line: Arc<HttpTransport>,
+    transport: Arc<HttpTransport>,
     pump: Pump,
     guard: Option<Arc<Policy>>,
     sockets: JoinSet<Result<Socket, Trouble>>,
@@ -208,24 +214,24 @@ impl Attendant {
     async fn attend(&mut self) -> Trouble {
         loop {
             let more = {
-                let mut pool = self.line.connections.pool.lock();
+                let mut pool = self.transport.connections.pool.lock();
                 if let Some(trouble) = pool.trouble.take() {
                     return trouble;
                 }
                 pool.open_more()
             };
             for _ in 0..more {
-                self.sockets.spawn(connect(self.line.connections.url(), self.guard.clone()));
+                self.sockets.spawn(connect(self.transport.connections.url(), self.guard.clone()));
             }
-            let tick = self.line.connections.next_tick();
+            let tick = self.transport.connections.next_tick();
             tokio::select! {
-                () = self.line.connections.attention.notified() => {}
+                () = self.transport.connections.attention.notified() => {}
                 Some(opened) = self.sockets.join_next() => {
                     if let Err(trouble) = self.opened(opened.unwrap_or_else(|_| Err(interrupted()))) {
                         return trouble;
                     }
                 }
-                () = until(tick) => self.line.connections.tick(),
+                () = until(tick) => self.transport.connections.tick(),
             }
         }
     }
@@ -233,18 +239,18 @@ impl Attendant {
     /// The error: the server is lost.
     fn opened(&self, opened: Result<Socket, Trouble>) -> Result<(), Trouble> {
         let adopted = opened.and_then(|socket| {
-            self.line.adopt(socket, &self.pump).map_err(|error| {
+            self.transport.adopt(socket, &self.pump).map_err(|error| {
                 Trouble::new(format!("has a connection that cannot be used: {error}"), "")
             })
         });
         let Err(trouble) = adopted else { return Ok(()) };
-        let streams = self.line.connections.pool.lock().not_opened();
+        let streams = self.transport.connections.pool.lock().not_opened();
         let Some(streams) = streams else { return Err(trouble) };
-        let what = shown(&trouble.what, &self.line.secrets);
-        tracing::debug!(server = %self.line.key, "{what}");
+        let what = shown(&trouble.what, &self.transport.secrets);
+        tracing::debug!(server = %self.transport.key, "{what}");
         let mut touched = FlushSet::default();
         for stream in streams {
-            self.line.retry_stream(stream, &mut touched);
+            self.transport.retry_stream(stream, &mut touched);
         }
         touched.flush();
         Ok(())
@@ -252,7 +258,7 @@ impl Attendant {
 
     /// Waits until the server has heard every notification.
     async fn finish_telling(&mut self) {
-        let line = Arc::clone(&self.line);
+        let line = Arc::clone(&self.transport);
         while line.connections.pool.lock().is_telling() {
             tokio::select! {
                 () = line.told.notified() => {}
@@ -263,13 +269,15 @@ impl Attendant {
 
     /// Tells the server that its session ends.
     async fn say_goodbye(&mut self) {
-        if self.line.connections.pool.lock().session.id.is_none() {
+        if self.transport.connections.pool.lock().session.id.is_none() {
             return;
         }
         let mut touched = FlushSet::default();
-        self.line.connections.start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
+        self.transport
+            .connections
+            .start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
         touched.flush();
-        let line = Arc::clone(&self.line);
+        let line = Arc::clone(&self.transport);
         tokio::select! {
             () = line.parted.notified() => {}
             _ = self.attend() => {} // it cannot be reached any more
@@ -291,20 +299,22 @@ async fn until(tick: Option<std::time::Instant>) {
 /// Opens a new session whenever the server has forgotten the old one, and tells it what that knew.
 async fn follow_sessions(
     connection: Arc<Connection>,
-    line: Arc<HttpTransport>,
+    transport: Arc<HttpTransport>,
     hello: Arc<ServerHello>,
     supervisor: Supervisor,
 ) {
     loop {
-        line.session_lost.notified().await;
+        transport.session_lost.notified().await;
         let capabilities = supervisor.declared.get().await;
         let instance = &supervisor.instance;
         let opened = handshake::initialize(&connection, &capabilities, instance);
         match timeout(supervisor.limits.give_up, opened).await {
             Ok(Ok(_)) => catch_up(&connection, &hello),
-            Ok(Err(error)) => line.connections.give_up(Trouble::new(error.to_string(), "")),
+            Ok(Err(error)) => transport.connections.give_up(Trouble::new(error.to_string(), "")),
             Err(_) => {
-                line.connections.give_up(Trouble::new("did not open a new session in time", ""));
+                transport
+                    .connections
+                    .give_up(Trouble::new("did not open a new session in time", ""));
             }
         }
     }

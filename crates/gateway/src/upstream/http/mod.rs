@@ -9,12 +9,12 @@ mod exchange;
 mod facts;
 mod fields;
 mod life;
-mod line;
 mod outcome;
 mod pool;
 mod responses;
 mod slot;
 mod tls;
+mod transport;
 mod trouble;
 mod verdict;
 

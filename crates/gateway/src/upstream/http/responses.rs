@@ -8,8 +8,8 @@ use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
 use crate::pump::{FlushSet, Reader, SourceHandle};
 use crate::upstream::http::facts::Facts;
-use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::slot::Slot;
+use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::verdict::Verdict;
 
 /// Room offered to one read: a usual answer in one go; more once a body turns out to be large.
@@ -18,7 +18,7 @@ const LARGE_ROOM: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Responses {
-    line: Arc<HttpTransport>,
+    transport: Arc<HttpTransport>,
     slot: Arc<Slot>,
     /// Bytes as they came, not yet looked at.
     raw: Vec<u8>,
@@ -50,7 +50,7 @@ enum Content {
 
 impl Responses {
     pub(super) fn new(line: Arc<HttpTransport>, slot: Arc<Slot>) -> Self {
-        Self { line, slot, raw: Vec::new(), incoming: None, over: false }
+        Self { transport: line, slot, raw: Vec::new(), incoming: None, over: false }
     }
 
     /// Looks at a head. False: more bytes are needed first.
@@ -65,19 +65,20 @@ impl Responses {
             return true;
         }
         let Some((purpose, session)) = self.slot.purpose() else {
-            tracing::debug!(server = %self.line.key, "a response nobody asked for");
+            tracing::debug!(server = %self.transport.key, "a response nobody asked for");
             self.over = true;
-            self.line.connections.drop_slot(&self.slot);
+            self.transport.connections.drop_slot(&self.slot);
             return false;
         };
-        let facts = Facts::new(purpose, session, self.line.dialect, &response);
-        self.line.begun(&facts, &response);
+        let facts = Facts::new(purpose, session, self.transport.dialect, &response);
+        self.transport.begun(&facts, &response);
         let framing = match response.body(false) {
             Ok(framing) => framing,
             Err(bad) => return self.break_off(&format!("answers with bad HTTP: {bad}"), touched),
         };
         let here = self.raw.len() - length;
-        let is_whole = framing == Framing::Length(here as u64) && here <= self.line.limits.message;
+        let is_whole =
+            framing == Framing::Length(here as u64) && here <= self.transport.limits.message;
         if is_whole && facts.verdict == Verdict::Message {
             self.answer_at_once(&facts, length, touched);
             return false;
@@ -88,9 +89,9 @@ impl Responses {
     /// The usual answer: it is there completely, and nothing else is.
     fn answer_at_once(&mut self, facts: &Facts, head: usize, touched: &mut FlushSet) {
         let body = self.raw.get(head..).unwrap_or_default();
-        self.line.answered(facts.purpose, Payload::Borrowed(body), touched);
+        self.transport.answered(facts.purpose, Payload::Borrowed(body), touched);
         self.raw.clear();
-        self.line.connections.finish(&self.slot, facts.keep, touched);
+        self.transport.connections.finish(&self.slot, facts.keep, touched);
     }
 
     fn begin(
@@ -101,7 +102,7 @@ impl Responses {
         touched: &mut FlushSet,
     ) -> bool {
         let limit = match facts.verdict {
-            Verdict::Message => self.line.limits.message,
+            Verdict::Message => self.transport.limits.message,
             _ => usize::MAX,
         };
         if !matches!(facts.verdict, Verdict::Message | Verdict::Events) {
@@ -109,7 +110,7 @@ impl Responses {
         }
         let (coding, content) = match (facts.verdict, framing) {
             (Verdict::Events, _) => {
-                let events = Box::new(Events::new(self.line.limits.message));
+                let events = Box::new(Events::new(self.transport.limits.message));
                 (Coding::Framed(Body::new(framing, limit)), Content::Events(events))
             }
             (Verdict::Message, Framing::Length(length)) => {
@@ -143,7 +144,7 @@ impl Responses {
             Err(bad) => return self.break_off(&format!("answers with bad HTTP: {bad}"), touched),
         }
         if let Content::Events(events) = &mut incoming.content {
-            deliver(&self.line, &self.slot, &incoming.facts, events, touched);
+            deliver(&self.transport, &self.slot, &incoming.facts, events, touched);
         }
         if !incoming.is_complete() {
             return false;
@@ -162,7 +163,7 @@ impl Responses {
             Content::Whole(content) => content,
             Content::Events(events) => {
                 self.over |= facts.keep.is_none();
-                return self.line.stream_ended(&self.slot, &facts, &events, touched);
+                return self.transport.stream_ended(&self.slot, &facts, &events, touched);
             }
         };
         let mut content = content;
@@ -180,22 +181,22 @@ impl Responses {
                 } else {
                     Payload::Owned(content)
                 };
-                self.line.answered(facts.purpose, payload, touched);
-                self.line.connections.finish(&self.slot, facts.keep, touched);
+                self.transport.answered(facts.purpose, payload, touched);
+                self.transport.connections.finish(&self.slot, facts.keep, touched);
             }
             Verdict::Accepted => {
-                self.line.accepted(facts.purpose, facts.status, touched);
-                self.line.connections.finish(&self.slot, facts.keep, touched);
-                self.line.told.notify_one();
+                self.transport.accepted(facts.purpose, facts.status, touched);
+                self.transport.connections.finish(&self.slot, facts.keep, touched);
+                self.transport.told.notify_one();
             }
-            _ => self.line.refused(&self.slot, &facts, &content, touched),
+            _ => self.transport.refused(&self.slot, &facts, &content, touched),
         }
     }
 
     fn too_large(&mut self, facts: &Facts, touched: &mut FlushSet) -> bool {
         self.over = true;
-        self.line.too_large(facts.purpose, touched);
-        self.line.connections.drop_slot(&self.slot);
+        self.transport.too_large(facts.purpose, touched);
+        self.transport.connections.drop_slot(&self.slot);
         false
     }
 
@@ -203,8 +204,8 @@ impl Responses {
     fn break_off(&mut self, what: &str, touched: &mut FlushSet) -> bool {
         self.over = true;
         self.incoming = None;
-        if let Some((exchange, _)) = self.line.connections.drop_slot(&self.slot).exchange {
-            self.line.broke_off(exchange, what, touched);
+        if let Some((exchange, _)) = self.transport.connections.drop_slot(&self.slot).exchange {
+            self.transport.broke_off(exchange, what, touched);
         }
         false
     }
@@ -265,22 +266,22 @@ impl Reader for Responses {
                 return self.complete(touched);
             }
             if let Content::Events(events) = &incoming.content {
-                return self.line.stream_ended(&self.slot, &incoming.facts, events, touched);
+                return self.transport.stream_ended(&self.slot, &incoming.facts, events, touched);
             }
             self.break_off("broke off in the middle of its answer", touched);
             return;
         }
         let began = !self.raw.is_empty();
-        let ending = self.line.connections.drop_slot(&self.slot);
+        let ending = self.transport.connections.drop_slot(&self.slot);
         if ending.cut && !began {
-            self.line.connections.pool.lock().note_cut();
+            self.transport.connections.pool.lock().note_cut();
         }
         match ending.exchange {
             None => {}
             Some((exchange, may_have_run)) if began || may_have_run => {
-                self.line.unanswered(exchange, touched);
+                self.transport.unanswered(exchange, touched);
             }
-            Some((exchange, _)) => self.line.unsent(exchange, touched),
+            Some((exchange, _)) => self.transport.unsent(exchange, touched),
         }
     }
 }

@@ -51,8 +51,9 @@ impl Connection {
             Some(origin) => pending.get(origin).map(|_| origin),
             None => {
                 let is_about_notice = pending.notices.take_answer();
-                let is_open =
-                    self.facts.is_opened() && !is_about_notice && !self.link.transport.says_whose();
+                let is_open = self.facts.is_opened()
+                    && !is_about_notice
+                    && !self.link.transport.ties_questions_to_calls();
                 pending.only().filter(|_| is_open)
             }
         };

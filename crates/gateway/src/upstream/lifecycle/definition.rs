@@ -28,9 +28,9 @@ pub(crate) struct ServerDefinition {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Services {
     /// Who is told what happens.
-    pub(crate) watch: Option<Arc<Observers>>,
+    pub(crate) observers: Option<Arc<Observers>>,
     /// Calls wait while a server is away.
-    pub(crate) holds: bool,
+    pub(crate) waits_for_restart: bool,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Who knows the logins of servers.

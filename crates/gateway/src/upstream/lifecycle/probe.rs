@@ -350,13 +350,13 @@ mod tests {
         Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            line: Transport::Pipe(Outbox::default()),
+            transport: Transport::Pipe(Outbox::default()),
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::new()),
-            outfit: crate::upstream::connection::ConnectionOptions::default(),
+            options: crate::upstream::connection::ConnectionOptions::default(),
         }))
     }
 

@@ -62,7 +62,7 @@ fn publish(
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
     }
     connection.link.transport.learn(&listing);
-    if connection.options.room.as_ref().is_some_and(|room| room.holds) {
+    if connection.options.wait_queue.as_ref().is_some_and(|room| room.waits_for_restart) {
         connection.repeatable.learn(&listing);
     }
     let tools = listing.tools().len();
@@ -126,7 +126,7 @@ pub(in crate::upstream) async fn follow_changes(
             return; // it went while it was listing
         }
         publish(&server, &connection, &hello, listing, &supervisor);
-        if let Some(room) = server.room.clone() {
+        if let Some(room) = server.wait_queue.clone() {
             room.let_in().await;
         }
         sleep(CHANGE_PAUSE).await;

@@ -41,7 +41,7 @@ pub(crate) struct Server {
     pub(crate) audience: Arc<Audience>,
     services: Services,
     /// Where its calls wait, if they may.
-    pub(crate) room: Option<Arc<WaitQueue>>,
+    pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
     status: watch::Sender<Status>,
     settled_once: AtomicBool,
@@ -114,10 +114,10 @@ impl Server {
         };
         let remembered =
             provisions.listings.as_ref().map(|listings| Remembered::read(listings, &spec));
-        let (holds, at_once) = (provisions.holds, spec.calls.at_once);
-        let room = (holds || at_once.is_some()).then(|| {
+        let (waits, max_concurrency) = (provisions.waits_for_restart, spec.calls.max_concurrency);
+        let room = (waits || max_concurrency.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
-            Arc::new(WaitQueue::new(key.clone(), holds, at_once, bell))
+            Arc::new(WaitQueue::new(key.clone(), waits, max_concurrency, bell))
         });
         let definition = Arc::new(ServerDefinition {
             transport: spec.transport,
@@ -132,7 +132,7 @@ impl Server {
         let filter = Mutex::new(Arc::new(spec.filter));
         let services = provisions.clone();
         let new = Self::of(key, definition, audience, services);
-        Self { bearer, room, filter, offer, ..new }
+        Self { bearer, wait_queue: room, filter, offer, ..new }
     }
 
     fn of(
@@ -147,7 +147,7 @@ impl Server {
             bearer: None,
             audience,
             services,
-            room: None,
+            wait_queue: None,
             filter: Mutex::default(),
             status: watch::Sender::new(Status::default()),
             settled_once: AtomicBool::new(false),
@@ -161,10 +161,10 @@ impl Server {
 
     /// Another process of the same server, for one client alone.
     pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
-        let services = Services { holds: false, ..self.services.clone() };
+        let services = Services { waits_for_restart: false, ..self.services.clone() };
         Self {
             bearer: self.bearer.clone(),
-            room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
+            wait_queue: self.wait_queue.as_ref().and_then(|room| room.private()).map(Arc::new),
             dialect: LearntDialect {
                 spoken: self.dialect.spoken.passed_on(),
                 known: self.dialect.known.passed_on(),
@@ -179,7 +179,7 @@ impl Server {
     pub(crate) fn succeed(&self, old: &Self) {
         let before = old.connection().or_else(|| old.offer.before.lock().clone());
         *self.offer.before.lock() = before;
-        let room = self.room.as_ref().filter(|room| room.holds);
+        let room = self.wait_queue.as_ref().filter(|room| room.waits_for_restart);
         if let Some((room, listing)) = room.zip(old.listing()) {
             *self.offer.kept.lock() = Some(listing);
             room.open();
@@ -257,7 +257,7 @@ impl Server {
             }
         });
         self.services.news.send_replace(());
-        let events = self.services.watch.as_ref().and_then(|watch| watch.events.as_ref());
+        let events = self.services.observers.as_ref().and_then(|watch| watch.events.as_ref());
         if let (Some(sink), Some((state, why))) = (events, news) {
             let server = self.key.name();
             sink.put(Event::ServerChanged { server, state, why });
@@ -329,17 +329,19 @@ impl Server {
     }
 
     /// What a connection to it is given.
-    pub(in crate::upstream) fn outfit(&self) -> ConnectionOptions {
+    pub(in crate::upstream) fn connection_options(&self) -> ConnectionOptions {
         ConnectionOptions {
-            room: self.room.clone(),
-            watch: self.services.watch.clone(),
+            wait_queue: self.wait_queue.clone(),
+            observers: self.services.observers.clone(),
             timeout: self.definition.calls.timeout,
         }
     }
 
     /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.
     pub(in crate::upstream) fn expect_back(&self) {
-        let Some(room) = self.room.as_ref().filter(|room| room.holds) else { return };
+        let Some(room) = self.wait_queue.as_ref().filter(|room| room.waits_for_restart) else {
+            return;
+        };
         if let Some(live) = self.live() {
             *self.offer.kept.lock() = Some(live.listing);
         }
@@ -349,7 +351,7 @@ impl Server {
     /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
     pub(in crate::upstream) fn give_up(&self, what: &str) -> bool {
         let was_kept = self.offer.kept.lock().take().is_some();
-        if let Some(room) = &self.room {
+        if let Some(room) = &self.wait_queue {
             room.shut(what);
         }
         was_kept
@@ -358,7 +360,7 @@ impl Server {
     /// It is there: whoever waits is let in.
     pub(in crate::upstream) fn welcome_back(&self, connection: &Arc<Connection>) {
         *self.offer.kept.lock() = None;
-        if let Some(room) = &self.room {
+        if let Some(room) = &self.wait_queue {
             room.welcome(connection);
         }
     }
@@ -370,13 +372,13 @@ impl Server {
     }
 
     /// Its calls may wait for it now.
-    pub(crate) fn waiting_room(&self) -> Option<&Arc<WaitQueue>> {
-        self.room.as_ref().filter(|room| room.takes_calls())
+    pub(crate) fn open_wait_queue(&self) -> Option<&Arc<WaitQueue>> {
+        self.wait_queue.as_ref().filter(|room| room.takes_calls())
     }
 
     /// Keeps a call that waits for the server, or says why it cannot wait.
     pub(crate) fn hold(&self, path: ReplyTo, touched: &mut FlushSet) -> Result<(), Box<Rejected>> {
-        let Some(room) = self.waiting_room() else {
+        let Some(room) = self.open_wait_queue() else {
             let error =
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
             return Err(Rejected::new(path, error));
@@ -393,7 +395,7 @@ impl Server {
         changes: &[(Span, &[u8])],
         asker: Asker<'_>,
     ) -> Option<Arc<CallRecord>> {
-        let watch = self.services.watch.as_ref()?;
+        let watch = self.services.observers.as_ref()?;
         let hop = match self.definition.transport {
             Transport::Stdio { .. } => SpanKind::Pipe,
             Transport::Remote { .. } => SpanKind::Network,
@@ -407,7 +409,7 @@ impl Server {
     }
 
     pub(crate) fn waiting_calls(&self) -> usize {
-        self.room.as_ref().map_or(0, |room| room.len())
+        self.wait_queue.as_ref().map_or(0, |room| room.len())
     }
 
     /// It is to be tried again now, as if it had never failed.

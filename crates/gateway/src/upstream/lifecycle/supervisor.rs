@@ -47,7 +47,7 @@ pub(crate) struct Supervisor {
     /// The literal simple product: tools only.
     pub(crate) simple: bool,
     /// `Some` once the gateway ends.
-    pub(crate) farewell: watch::Receiver<Option<ShutdownGrace>>,
+    pub(crate) shutdown: watch::Receiver<Option<ShutdownGrace>>,
 }
 
 /// What becomes of a server that has failed.
@@ -135,7 +135,7 @@ fn is_repeated(before: &Status, failure: &Failure, retry: Option<Retry>) -> bool
 impl Supervisor {
     /// Waits until the gateway ends or this server is dismissed; says how.
     pub(crate) async fn ending(&self, server: &Server) -> ShutdownGrace {
-        let mut farewell = self.farewell.clone();
+        let mut farewell = self.shutdown.clone();
         let farewell = async {
             match farewell.wait_for(Option::is_some).await {
                 Ok(farewell) => farewell.unwrap_or(ONE_SERVER),

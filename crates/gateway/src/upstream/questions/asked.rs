@@ -66,7 +66,7 @@ impl Connection {
         if only.is_some_and(|only| *only != who_of(&client, cause.as_ref())) {
             return Err(unasked(NOBODY));
         }
-        if let Some(Cause { id, manner: RequestEra::Stateless(how), .. }) = &cause {
+        if let Some(Cause { id, request_era: RequestEra::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
         if let Some(ability) = needed.filter(|ability| !client.can(*ability)) {
@@ -74,7 +74,7 @@ impl Connection {
             return Err(unasked(&why));
         }
         let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
-        let doors = [cause.map(|cause| cause.door), client.stream()];
+        let doors = [cause.map(|cause| cause.sink), client.stream()];
         for door in doors.iter().flatten() {
             if client.ask(message, &carrier, door, touched) {
                 return Ok(());

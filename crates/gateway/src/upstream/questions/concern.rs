@@ -27,13 +27,13 @@ pub(in crate::upstream) enum Concern {
 /// The call something belongs to.
 pub(in crate::upstream) struct Cause {
     pub(in crate::upstream) id: UpstreamId,
-    pub(in crate::upstream) door: ResponseSink,
-    pub(in crate::upstream) manner: RequestEra,
+    pub(in crate::upstream) sink: ResponseSink,
+    pub(in crate::upstream) request_era: RequestEra,
 }
 
 impl Concern {
     fn of(id: UpstreamId, path: &ReplyTo) -> Self {
-        let cause = Cause { id, door: path.sink.clone(), manner: path.request_era.clone() };
+        let cause = Cause { id, sink: path.sink.clone(), request_era: path.request_era.clone() };
         Self::One(Arc::clone(&path.client), Some(cause))
     }
 }
@@ -76,17 +76,17 @@ impl Concerned<'_> {
         let calls = pending.iter().filter(|_| !is_over);
         let open: Vec<AttributedCall> =
             calls.filter_map(|(id, waiter)| self.open_call(id, waiter, needed)).collect();
-        let gone: Vec<Caller> = pending.given_up.all().cloned().collect();
+        let gone: Vec<Caller> = pending.cancelled.all().cloned().collect();
         let why = match whose(&open, &gone) {
             Attribution::Call(id) => {
                 return pending.cause(id).ok_or_else(|| NOBODY.to_owned().into());
             }
             Attribution::Nobodys => {
                 let sole = self.audience.sole();
-                let sole = sole.filter(|sole| pending.given_up.spares(&Caller::session(sole)));
+                let sole = sole.filter(|sole| pending.cancelled.spares(&Caller::session(sole)));
                 return match sole {
                     Some(sole) => Ok((sole, None)),
-                    None if pending.given_up.is_empty() => Err(NOBODY.to_owned().into()),
+                    None if pending.cancelled.is_empty() => Err(NOBODY.to_owned().into()),
                     None => Err(UNCLEAR.to_owned().into()),
                 };
             }
@@ -148,22 +148,22 @@ impl Concerned<'_> {
             let asking = parked().find(|(_, parked)| parked.is_being_asked());
             if let Some((id, first)) = asking.or_else(|| parked().next()) {
                 let one = parked().all(|(_, other)| other.is_of(&first.client));
-                return match one && pending.given_up.spares(&first.who()) {
+                return match one && pending.cancelled.spares(&first.who()) {
                     true => Concern::of_parked(id, first),
                     false => Concern::Unclear,
                 };
             }
             return match self.audience.sole() {
-                Some(sole) if pending.given_up.spares(&Caller::session(&sole)) => {
+                Some(sole) if pending.cancelled.spares(&Caller::session(&sole)) => {
                     Concern::One(sole, None)
                 }
-                None if pending.given_up.is_empty() => Concern::Nobody,
+                None if pending.cancelled.is_empty() => Concern::Nobody,
                 _ => Concern::Unclear,
             };
         };
         let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client))
             && parked().all(|(_, parked)| parked.is_of(&first.client));
-        if !one || !pending.given_up.spares(&Caller::of(&first.client, &first.request_era)) {
+        if !one || !pending.cancelled.spares(&Caller::of(&first.client, &first.request_era)) {
             return Concern::Unclear;
         }
         Concern::of(id, first)
@@ -191,7 +191,7 @@ impl Pending {
 
 pub(in crate::upstream) fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Caller {
     match cause {
-        Some(cause) => Caller::of(client, &cause.manner),
+        Some(cause) => Caller::of(client, &cause.request_era),
         None => Caller::session(client),
     }
 }
@@ -199,7 +199,7 @@ pub(in crate::upstream) fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -
 impl Concern {
     fn of_parked(id: UpstreamId, parked: &Parked) -> Self {
         let (door, manner) = (ResponseSink::Responder(Arc::new(Discard)), parked.manner());
-        Self::One(Arc::clone(&parked.client), Some(Cause { id, door, manner }))
+        Self::One(Arc::clone(&parked.client), Some(Cause { id, sink: door, request_era: manner }))
     }
 }
 
@@ -210,7 +210,7 @@ pub(in crate::upstream) fn hears(
     level: Option<Level>,
 ) -> bool {
     match cause {
-        Some(Cause { manner: RequestEra::Stateless(how), .. }) => how.hears(level),
+        Some(Cause { request_era: RequestEra::Stateless(how), .. }) => how.hears(level),
         _ => client.hears(level),
     }
 }
@@ -222,7 +222,7 @@ pub(in crate::upstream) fn say(
     message: &Message<'_>,
     touched: &mut FlushSet,
 ) {
-    let said = cause.is_some_and(|cause| cause.door.say(message.bytes, &Edits::new(), touched));
+    let said = cause.is_some_and(|cause| cause.sink.say(message.bytes, &Edits::new(), touched));
     if !said && !client.say(message.bytes, &Edits::new(), touched) {
         tracing::debug!("a notification found no stream of its client");
     }

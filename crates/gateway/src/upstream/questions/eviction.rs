@@ -41,13 +41,13 @@ mod tests {
     use crate::upstream::questions::attribution::tests::calls;
     use crate::upstream::questions::parked::Parked;
     use crate::upstream::questions::parking::Parking;
-    use crate::upstream::transport::{Heading, Post, Transport};
+    use crate::upstream::transport::{Heading, NetworkTransport, Transport};
 
     /// A server that only listens.
     #[derive(Debug, Default)]
     struct Listener(Mutex<Vec<String>>);
 
-    impl Post for Listener {
+    impl NetworkTransport for Listener {
         fn send(
             &self,
             _: Option<UpstreamId>,
@@ -69,7 +69,7 @@ mod tests {
         }
 
         fn forget(&self, _: UpstreamId) {}
-        fn says_whose(&self) -> bool {
+        fn ties_questions_to_calls(&self) -> bool {
             false
         }
         fn learn(&self, _: &Listing) {}
@@ -86,13 +86,13 @@ mod tests {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            line: Transport::Post(Arc::clone(&server) as Arc<dyn Post>),
+            transport: Transport::Post(Arc::clone(&server) as Arc<dyn NetworkTransport>),
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::begun(2 * GIVES_WAY)),
-            outfit: crate::upstream::connection::ConnectionOptions::default(),
+            options: crate::upstream::connection::ConnectionOptions::default(),
         }));
         Rig { connection, server }
     }

@@ -55,13 +55,13 @@ impl<'a> Life<'a> {
         let connection = Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits: supervisor.limits,
-            line: Transport::Pipe(outbox.clone()),
+            transport: Transport::Pipe(outbox.clone()),
             broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
             parking: Arc::clone(&supervisor.parking),
-            outfit: server.outfit(),
+            options: server.connection_options(),
         });
         let mut life = Self {
             server,
@@ -133,7 +133,7 @@ impl<'a> Life<'a> {
             _ = self.supervisor.ending(self.server) => return End::Stopped,
         };
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
-        if let Some(room) = server.room.clone() {
+        if let Some(room) = server.wait_queue.clone() {
             self.tasks.spawn(room.let_in());
         }
         self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));

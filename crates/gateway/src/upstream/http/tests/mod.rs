@@ -26,11 +26,11 @@ use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::Remote;
 use crate::upstream::http::address::Address;
 use crate::upstream::http::connect::Socket;
-use crate::upstream::http::line::HttpTransport;
 use crate::upstream::http::pool::Gate;
+use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::lifecycle::handshake::initialize;
-use crate::upstream::transport::{Post as _, Transport};
+use crate::upstream::transport::{NetworkTransport as _, Transport};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -58,13 +58,13 @@ impl Rig {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: Identity::new("s", "s"),
             limits,
-            line: Transport::Post(Arc::clone(&line) as _),
+            transport: Transport::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(secrets),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(crate::upstream::Parking::new()),
-            outfit: crate::upstream::connection::ConnectionOptions::default(),
+            options: crate::upstream::connection::ConnectionOptions::default(),
         }));
         line.belong_to(&connection);
         if dialect == Dialect::Modern {

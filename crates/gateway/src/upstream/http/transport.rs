@@ -27,7 +27,7 @@ use crate::upstream::http::responses::Responses;
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::transport::UpstreamId;
-use crate::upstream::transport::{Heading, Post};
+use crate::upstream::transport::{Heading, NetworkTransport};
 
 #[derive(Debug)]
 pub(super) struct HttpTransport {
@@ -131,7 +131,7 @@ impl HttpTransport {
     }
 }
 
-impl Post for HttpTransport {
+impl NetworkTransport for HttpTransport {
     fn send(
         &self,
         id: Option<UpstreamId>,
@@ -177,7 +177,7 @@ impl Post for HttpTransport {
         }
     }
 
-    fn says_whose(&self) -> bool {
+    fn ties_questions_to_calls(&self) -> bool {
         self.dialect != Dialect::Older
     }
 
