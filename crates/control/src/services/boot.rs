@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
-use trunkline_store::seal::Key;
+use trunkline_store::seal::SealKey;
 use trunkline_store::{AuditKey, Store, StoreError, StoreOptions};
 
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
@@ -386,7 +386,7 @@ async fn leave_marks(store: &Store, end: &CancellationToken) {
 }
 
 /// The key that the end of the audit log is authenticated with: made of the operator's.
-pub(super) fn audit_key(key: &Key) -> AuditKey {
+pub(super) fn audit_key(key: &SealKey) -> AuditKey {
     AuditKey::new(key.derive(b"trunkline audit head"))
 }
 

@@ -17,7 +17,7 @@ use rustix::stdio::stdin;
 use super::phase::{Blow, PhaseEvent, TreePhase};
 use super::strays::{self, Strays};
 use super::tree::{Stage, Tree};
-use crate::exit::Exit;
+use crate::exit::ProcessExit;
 use crate::message::KeeperReport;
 use crate::{descriptors, family, limits, system};
 
@@ -264,10 +264,10 @@ impl Keeper {
     }
 }
 
-fn exit(status: WaitStatus) -> Exit {
+fn exit(status: WaitStatus) -> ProcessExit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Lost,
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(signal)) => ProcessExit::Signal(signal),
+        (None, None) => ProcessExit::Lost,
     }
 }

@@ -11,7 +11,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 #[derive(Clone)]
-pub struct Key(Zeroizing<[u8; 32]>);
+pub struct SealKey(Zeroizing<[u8; 32]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
@@ -24,7 +24,7 @@ pub enum KeyError {
     NoRandom,
 }
 
-impl Key {
+impl SealKey {
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -70,14 +70,14 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SealKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(***)")
     }
 }
 
 /// As it is written to a file.
-pub(super) fn to_hex(key: &Key) -> Zeroizing<String> {
+pub(super) fn to_hex(key: &SealKey) -> Zeroizing<String> {
     Zeroizing::new(hex::encode(key.bytes()))
 }
 
@@ -129,19 +129,19 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            let key = Key::parse(text);
+            let key = SealKey::parse(text);
             assert_eq!(key.as_ref().ok().map(|key| *key.bytes()), *expected, "{text}");
         }
-        assert!(Key::parse("hunter2").unwrap_err().to_string().contains("openssl rand"));
+        assert!(SealKey::parse("hunter2").unwrap_err().to_string().contains("openssl rand"));
     }
 
     #[test]
     fn a_key_written_to_a_file_is_the_same_when_read() {
-        let key = Key::random().unwrap();
-        let again = Key::parse(&to_hex(&key)).unwrap();
+        let key = SealKey::random().unwrap();
+        let again = SealKey::parse(&to_hex(&key)).unwrap();
         assert_eq!(key.bytes(), again.bytes());
         assert_eq!(key.id(), again.id());
-        assert_ne!(key.id(), Key::random().unwrap().id());
+        assert_ne!(key.id(), SealKey::random().unwrap().id());
         assert_eq!(format!("{key:?}"), "Key(***)");
     }
 }
