@@ -196,11 +196,11 @@ impl Pool {
         };
         let mut session = Session::Postgres(client);
         // Whatever the server's or the role's defaults are: what is acknowledged is on disk.
+        // Both timeouts are the server's own: if this process stalls with a transaction open, Postgres
+        // ends it and frees its locks.
         session
             .batch(&format!(
                 "SET search_path = trunkline; SET synchronous_commit = on; \
-                 // Both timeouts are the server's own: if this process stalls with a transaction
-                 // open, Postgres ends it and frees its locks.
                  SET statement_timeout = '{STATEMENT}'; \
                  SET idle_in_transaction_session_timeout = '{STATEMENT}'"
             ))

@@ -44,6 +44,7 @@ pub(super) struct Sealed<'a> {
     text: &'a [u8],
 }
 
+// The version stands in clear text: a later format is recognised before anything is decrypted.
 const MAGIC: &[u8; 3] = b"TS\x01";
 const NONCE: usize = 24;
 /// A key of 32 bytes and the tag of 16 that authenticates it.
@@ -67,8 +68,11 @@ impl<'a> Envelope<'a> {
 }
 
 pub(super) fn seal(key: &SealKey, aad: &Aad<'_>, secret: &[u8]) -> Result<Vec<u8>, SealError> {
+    // A key for each secret: rotating the operator's key then touches 48 bytes and never a secret.
     let own = SealKey::random().map_err(|_| SealError::NoRandom)?;
     let mut sealed = wrap(key, aad, &own)?;
+    // Bound to its place without the key's id: that changes in a rotation, and the secret is not
+    // encrypted anew.
     sealed.extend_from_slice(&encrypt(&own, &bound(aad, None), secret)?);
     Ok(sealed)
 }
@@ -104,6 +108,7 @@ fn wrap(key: &SealKey, aad: &Aad<'_>, own: &SealKey) -> Result<Vec<u8>, SealErro
 
 fn unwrap(key: &SealKey, aad: &Aad<'_>, envelope: &Envelope<'_>) -> Result<SealKey, SealError> {
     let own = decrypt(key, &bound(aad, Some(envelope.key_id)), envelope.wrapped)?;
+    // Not a wrong key, which would have failed above: something that we did not write.
     let own: &[u8; 32] = own.as_slice().try_into().map_err(|_| SealError::Malformed)?;
     Ok(SealKey::new(*own))
 }
@@ -113,6 +118,8 @@ fn encrypt(key: &SealKey, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError
     let mut nonce = [0; NONCE];
     SystemRandom::new().fill(&mut nonce).map_err(|_| SealError::NoRandom)?;
     let payload = Payload { msg: plain, aad };
+    // XChaCha: its nonce is long enough to be random. A counter would need a place that is never
+    // rolled back.
     let text = cipher(key).encrypt(&XNonce::from(nonce), payload);
     let mut sealed = nonce.to_vec();
     sealed.extend_from_slice(&text.map_err(|_| SealError::Malformed)?);
@@ -122,6 +129,7 @@ fn encrypt(key: &SealKey, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError
 fn decrypt(key: &SealKey, aad: &[u8], sealed: Sealed<'_>) -> Result<Zeroizing<Vec<u8>>, SealError> {
     let payload = Payload { msg: sealed.text, aad };
     let plain = cipher(key).decrypt(&XNonce::from(*sealed.nonce), payload);
+    // Which of key, place or text is wrong is not told: whoever tampers should not learn it.
     plain.map(Zeroizing::new).map_err(|_| SealError::Tampered)
 }
 
@@ -134,6 +142,7 @@ fn cipher(key: &SealKey) -> XChaCha20Poly1305 {
 fn bound(aad: &Aad<'_>, key_id: Option<i64>) -> Vec<u8> {
     let mut bytes = b"trunkline seal 1".to_vec();
     for part in [aad.table, aad.row, aad.column, aad.owner] {
+        // With the length in front, ("ab", "c") and ("a", "bc") are two places.
         bytes.extend_from_slice(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         bytes.extend_from_slice(part.as_bytes());
     }

@@ -32,6 +32,8 @@ impl SealKey {
     /// Base64 of either alphabet, padded or not, or hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim().as_bytes();
+        // 64 characters are hexadecimal; base64 of 32 bytes has 43 or 44, so that no spelling is
+        // taken for another.
         let bytes = if text.len() == 64 { from_hex(text) } else { from_base64(text) };
         bytes.map(Self).ok_or(KeyError::NotAKey)
     }
@@ -46,17 +48,20 @@ impl SealKey {
     /// nobody has to number keys and the same key has the same id on every machine.
     pub fn id(&self) -> i64 {
         let mut context = Context::new(&SHA256);
+        // A prefix, so that the id is no hash of the key that anything else would publish.
         context.update(b"trunkline key id");
         context.update(self.0.as_slice());
         let mut first = [0; 8];
         for (to, from) in first.iter_mut().zip(context.finish().as_ref()) {
             *to = *from;
         }
+        // Postgres has no unsigned numbers; a negative id would look odd in messages.
         i64::from_be_bytes(first) & i64::MAX
     }
 
     /// Another key for another purpose: who knows it does not know this one.
     pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+        // HMAC of the purpose: what is derived does not lead back to the key.
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_slice());
         let mut derived = [0; 32];
         for (to, from) in derived.iter_mut().zip(hmac::sign(&key, purpose).as_ref()) {
@@ -89,6 +94,7 @@ fn from_hex(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
 /// 43 digits of six bits are 32 bytes and two bits, which are zero.
 fn from_base64(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     let text = match text {
+        // Padded base64 of 32 bytes has exactly one `=`.
         [text @ .., b'='] if text.len() == 43 => text,
         text if text.len() == 43 => text,
         _ => return None,
