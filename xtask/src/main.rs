@@ -14,6 +14,7 @@ mod map;
 mod packages;
 mod peers;
 mod postgres;
+mod rooms;
 mod run;
 mod screenshots;
 mod search;

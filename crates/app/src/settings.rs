@@ -235,7 +235,7 @@ impl StartOptions<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::LogFlags;
+    use crate::logging::LogFlags;
 
     fn servers(separator: Option<&str>, pass_env: &[&str]) -> Servers {
         Servers {

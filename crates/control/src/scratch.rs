@@ -22,7 +22,7 @@ impl Folder {
         &self.0
     }
 
-    /// The same one each time.
+    /// Opens the folder's only store, anew each time.
     pub(crate) async fn store(&self) -> Store {
         let url = StoreUrl::sqlite(&self.0.join("store.db"));
         Store::open(&url, StoreOptions::default()).await.unwrap()

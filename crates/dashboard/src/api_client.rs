@@ -71,7 +71,7 @@ impl PageRequest<'_> {
         Ok(ApiResponse { value, etag: answer.etag })
     }
 
-    /// The same, to the byte both ways.
+    /// Sends a body as it is and hands back the answer unread, whatever its status.
     pub(crate) async fn raw(
         &self,
         method: &str,

@@ -42,6 +42,7 @@ impl Dashboard {
     pub fn takes(&self, visit: &WebRequest) -> bool {
         let is_page = matches!(visit.method.as_str(), "GET" | "HEAD")
             && routes::API_PAGES.contains(&visit.path())
+            // A program that shows a token gets JSON, whatever it says that it accepts.
             && visit.headers.get("authorization").is_none();
         is_page && (wants_html(visit) || session_of(&self.0, visit).is_some())
     }
@@ -63,6 +64,7 @@ impl Attachment for Dashboard {
     fn handle(&self, visit: WebRequest, reply: WebReply) {
         let state = Arc::clone(&self.0);
         let background = self.0.api.plane().background();
+        // In the control plane's tasks: shutdown waits for a page that is being made.
         background.tasks().spawn(async move { serve(&state, &visit, reply).await });
     }
 }
@@ -88,6 +90,7 @@ async fn serve(state: &DashboardState, visit: &WebRequest, reply: WebReply) {
 
 /// What is there before anybody has signed in.
 async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
+    // Also before anybody has signed in: another site must not sign a browser in as somebody else.
     if route.method == Method::Post
         && let Err(foreign) =
             guard::is_own_page(&visit.headers, state.api.plane().settings().public_url.as_deref())
@@ -103,6 +106,7 @@ async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: 
             )
         }
         Screen::SignInNow => sign_in::now(state, visit).await,
+        // Who is signed in already does not need the form.
         _ if session_of(state, visit).is_some() => Page::see_other(sign_in::next(visit)),
         _ => sign_in::page(visit, 200, None),
     }
@@ -121,12 +125,15 @@ fn enter<'a>(
         Method::Post => Form::read_body(&visit.body),
     };
     if route.method == Method::Post {
+        // A header as well as a field: scripts of our own send JSON without a form.
         let shown = form.get("csrf").or_else(|| visit.headers.text("x-csrf"));
         let own =
             guard::is_own_page(&visit.headers, state.api.plane().settings().public_url.as_deref())
+                // Both: the headers stop other sites, the token stops other pages of this site.
                 .and_then(|()| guard::has_token(shown, &session.csrf));
         own.map_err(|foreign| layout::bare_trouble(visit, &refused(foreign)))?;
     }
+    // A page that refreshes itself is no visit: a forgotten tab must not keep a session for ever.
     if visit.headers.get(LIVE).is_none() {
         session.touch(state.now());
     }
@@ -138,6 +145,7 @@ async fn show(request: &PageRequest<'_>, route: Route) -> Page {
     let Access::Needs(action) = route.access else {
         return layout::trouble(request, &ApiError::nothing_here());
     };
+    // Asked again by the API for each request of the page; here it decides what page is shown.
     if let Err(refusal) = request.principal().require(action) {
         let trouble = ApiError::new(
             403,
@@ -158,6 +166,7 @@ pub(crate) fn session_of(state: &DashboardState, visit: &WebRequest) -> Option<A
     let name = guard::session_cookie(&visit.headers);
     let id = guard::cookie(&visit.headers, &name)?;
     let session = state.sessions.find(id, state.now())?;
+    // A key that was revoked ends the sessions that it began.
     if state.api.still_knows(&session.principal) {
         return Some(session);
     }
@@ -175,6 +184,7 @@ impl DashboardState {
 fn to_sign_in(visit: &WebRequest, route: Route) -> Page {
     let is_page = route.method == Method::Get && route.screen != Screen::Live;
     match is_page && visit.headers.get(LIVE).is_none() {
+        // A page is come back to after signing in. A form is not: its body would be lost.
         true => Page::see_other(sign_in::place(&visit.target)),
         false => sign_in::page(visit, 401, Some("Your session is over. Sign in to go on.")),
     }

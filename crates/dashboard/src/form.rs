@@ -29,7 +29,7 @@ impl Form {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// The same without the blanks around it; nothing if there is nothing else.
+    /// The first of this name without the blanks around it; `None` if it is blank.
     pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).map(str::trim).filter(|value| !value.is_empty())
     }

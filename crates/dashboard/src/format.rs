@@ -26,7 +26,7 @@ pub(crate) fn ago(moment: &str, now: i64) -> Markup {
     html! { time datetime=(moment) title=(moment) { (words) } }
 }
 
-/// The same for a moment that is to come.
+/// How long it is until a moment of the API.
 pub(crate) fn until(moment: &str, now: i64) -> String {
     let then = trunkline_control::api::time::parse(moment).unwrap_or(now);
     match u64::try_from((then - now) / 1_000) {

@@ -33,11 +33,14 @@ impl CrossSite {
 /// of them is no browser. `public`: how the operator says that this is reached, which a proxy in front may
 /// keep to itself.
 pub(crate) fn is_own_page(headers: &WebHeaders, public: Option<&str>) -> Result<(), CrossSite> {
+    // `none` is an address typed by a person; `same-site` is another host of the same domain and
+    // not ours.
     if let Some(site) = headers.get("sec-fetch-site")
         && !matches!(site, b"same-origin" | b"none")
     {
         return Err(CrossSite::Site);
     }
+    // A request without it is judged by the header above, and by the token of its form.
     let Some(origin) = headers.get("origin") else { return Ok(()) };
     let there = std::str::from_utf8(origin).ok().and_then(authority);
     let mut here = [headers.text("host"), public.and_then(authority)].into_iter().flatten();
@@ -54,6 +57,8 @@ fn authority(url: &str) -> Option<&str> {
 /// token.
 pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), CrossSite> {
     let shown = Sha256::digest(shown.unwrap_or_default());
+    // Digests have one length: comparing them leaks neither the length nor the beginning of the
+    // token.
     if shown == Sha256::digest(expected) { Ok(()) } else { Err(CrossSite::Token) }
 }
 
@@ -76,18 +81,22 @@ fn port(headers: &WebHeaders) -> String {
 pub(crate) fn cookie<'a>(headers: &'a WebHeaders, name: &str) -> Option<&'a str> {
     let texts = headers.all("cookie").filter_map(|value| std::str::from_utf8(value).ok());
     let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
+    // The first: a browser sends the cookie of the longest path first (RFC 6265, 5.4).
     pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The header that sets a cookie which no script reads and no other site sends along.
 pub(crate) fn set_cookie(name: &str, value: &str, more: &str, is_secure: bool) -> String {
     let secure = if is_secure { "; Secure" } else { "" };
+    // `Strict`: a link from elsewhere opens signed out. For a page that changes servers that is
+    // right.
     format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{more}{secure}")
 }
 
 /// Does the browser speak TLS, with whoever stands in front of us? `public`: how the operator says that
 /// this is reached.
 pub(crate) fn is_secure(headers: &WebHeaders, public: Option<&str>) -> bool {
+    // Only decides whether the cookie says `Secure`: a forged header gains nothing.
     let forwarded = headers.text("x-forwarded-proto").unwrap_or_default();
     let first = forwarded.split(',').next().unwrap_or_default().trim();
     let host = headers.text("host").unwrap_or_default();

@@ -47,7 +47,7 @@ pub(crate) fn page(request: &PageRequest<'_>, shell: &Shell<'_>, content: &Marku
     framed(request, 200, shell, content)
 }
 
-/// The same with another status: a form with mistakes.
+/// A screen in its frame with a status of its own: a form with mistakes is no 200.
 pub(crate) fn framed(
     request: &PageRequest<'_>,
     status: u16,

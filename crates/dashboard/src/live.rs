@@ -27,12 +27,14 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
     let (_, mut news) = plane.events().listen(None);
     let ending = plane.background().end();
     let headers: [(&str, &[u8]); 4] = [
+        // nginx buffers answers unless it is told not to.
         ("Content-Type", b"text/event-stream"),
         ("Cache-Control", b"no-store"),
         ("X-Accel-Buffering", b"no"),
         ("X-Content-Type-Options", b"nosniff"),
     ];
     let stream = reply.stream(200, &headers);
+    // A first line at once: proxies pass the headers on with the first byte of the body.
     if !stream.write(b"retry: 1000\n: here\n\n") {
         return;
     }
@@ -40,12 +42,14 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
     let turnover = || may_know.then(|| plane.clients().connected().turnover());
     let (mut calls, mut clients) = (plane.overview().calls_ended(), turnover());
     let mut look = interval(LOOK);
+    // After a pause (a laptop that slept) one look is enough, not one for each missed second.
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let open = tokio::select! {
             told = news.recv() => match told {
                 Ok((_, news)) => {
                     let sees = request.principal().grants().touches(news.server());
+                    // What this person may not see must not even be noticed by its timing.
                     !sees || tell(&stream, news.name())
                 }
                 // It looks anew in any case.
@@ -53,6 +57,7 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
                 Err(RecvError::Closed) => return,
             },
             _ = look.tick() => {
+                // Each second and not only at the start: a stream would otherwise outlive its key.
                 if !is_good(request) {
                     tell(&stream, "bye");
                     return;

@@ -29,12 +29,14 @@ impl LoginThrottle {
     pub(crate) fn wait(&self, source: IpAddr, now: Duration) -> Option<Duration> {
         let mistakes = self.seen.get(&self.place(source))?;
         let beyond = mistakes.count.checked_sub(FREE)?;
+        // The shift is bounded, so that it cannot overflow; the pause is bounded anyway.
         let pause = FIRST_PAUSE.saturating_mul(1 << beyond.min(10)).min(LONGEST_PAUSE);
         let left = (mistakes.last + pause).checked_sub(now)?;
         (!left.is_zero()).then_some(left)
     }
 
     pub(crate) fn record_failure(&mut self, source: IpAddr, now: Duration) {
+        // Swept at each mistake: only those who make mistakes cost memory.
         self.seen.retain(|_, mistakes| now.saturating_sub(mistakes.last) < MEMORY);
         let place = self.place(source);
         let mistakes = self.seen.entry(place).or_insert(FailedLogins { count: 0, last: now });
@@ -44,6 +46,7 @@ impl LoginThrottle {
 
     pub(crate) fn record_success(&mut self, source: IpAddr) {
         let place = self.place(source);
+        // Who shares a place with others must not wipe out their mistakes.
         if place.is_some() {
             self.seen.remove(&place);
         }
@@ -51,6 +54,7 @@ impl LoginThrottle {
 
     fn place(&self, source: IpAddr) -> Option<IpAddr> {
         let source = Some(network(source));
+        // A table that is full does not forget: otherwise many sources would be the way around it.
         let is_told_apart = self.seen.contains_key(&source) || self.seen.len() < SOURCES;
         source.filter(|_| is_told_apart)
     }
@@ -60,6 +64,7 @@ impl LoginThrottle {
 fn network(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => {
+            // 64 bits: what a provider hands to one household.
             let bits = u128::from(address) >> 64 << 64;
             IpAddr::V6(bits.into())
         }

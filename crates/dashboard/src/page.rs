@@ -37,6 +37,7 @@ impl Page {
     /// After a form: the browser looks at this next, and reloading it posts nothing again.
     pub(crate) fn see_other(place: impl Into<String>) -> Self {
         let headers = vec![("Location", place.into())];
+        // 303 and not 302: the browser must not send the form again to the new address.
         Self { status: 303, headers, body: Vec::new(), is_kept: false }
     }
 
@@ -49,6 +50,7 @@ impl Page {
     pub(crate) fn send(mut self, reply: WebReply) {
         let caching = match self.is_kept {
             true => "public, max-age=31536000, immutable",
+            // Pages hold what only this person may see; a shared computer must not keep it.
             false => "no-store",
         };
         for (name, value) in [

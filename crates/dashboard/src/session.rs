@@ -68,13 +68,17 @@ impl Sessions {
             notice: Mutex::new(None),
             is_over: AtomicBool::new(false),
         });
+        // Held for the whole step: two sign-ins at the bound must not both find room.
         let mut all = self.all.lock();
+        // Swept at each sign-in: no timer is needed, and the table is small.
         all.retain(|_, session| session.is_alive(now));
         if all.len() >= MOST {
+            // The only order of these locks: the table, then a session's own.
             let idlest = all.iter().min_by_key(|(_, session)| *session.used.lock());
             let idlest = idlest.map(|(digest, _)| *digest);
             idlest.map(|digest| all.remove(&digest));
         }
+        // The digest and not the id: who reads this memory cannot use what it finds.
         all.insert(digest(&id), session);
         Ok(id)
     }
@@ -87,12 +91,14 @@ impl Sessions {
         if session.is_alive(now) {
             return Some(session);
         }
+        // Removed under the same lock: between look and removal nobody can revive it.
         all.remove(&digest);
         None
     }
 
     pub(crate) fn end(&self, id: &str) {
         if let Some(session) = self.all.lock().remove(&digest(id)) {
+            // Relaxed: a page that is being made may still end; the next request sees it.
             session.is_over.store(true, Ordering::Relaxed);
         }
     }
@@ -100,8 +106,10 @@ impl Sessions {
 
 impl Session {
     pub(crate) fn is_alive(&self, now: Duration) -> bool {
+        // Read and released: nothing else is locked meanwhile.
         let idle = now.saturating_sub(*self.used.lock());
         let is_old = idle >= IDLE || now.saturating_sub(self.began) >= LONGEST;
+        // Relaxed: the flag guards no other data.
         !is_old && !self.is_over.load(Ordering::Relaxed)
     }
 
@@ -115,6 +123,7 @@ impl Session {
     }
 
     pub(crate) fn take_notice(&self) -> Option<Notice> {
+        // Taken: a key that was made is shown once, also if two tabs load.
         self.notice.lock().take()
     }
 }

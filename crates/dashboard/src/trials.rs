@@ -36,6 +36,7 @@ pub(crate) struct Trial {
 impl Trials {
     /// Under which id it is found again. `None`: it is too large to be kept.
     pub(crate) fn keep(&self, session: &str, tool: &str, trial: Trial) -> Option<String> {
+        // Random and not counted: the address of a result must not be guessed from another.
         let id: String = random::<16>().ok()?.iter().map(|byte| format!("{byte:02x}")).collect();
         if trial.size() > MOST_BYTES {
             return None;
@@ -43,6 +44,7 @@ impl Trials {
         let mut kept = self.kept.lock();
         let of = (session.to_owned(), tool.to_owned());
         kept.push_back(StoredTrial { id: id.clone(), of, trial });
+        // Summed anew each time: there are at most a few hundred, and a running sum could drift.
         let size =
             |kept: &VecDeque<StoredTrial>| kept.iter().map(|it| it.trial.size()).sum::<usize>();
         while kept.len() > MOST || size(&kept) > MOST_BYTES {
@@ -53,6 +55,7 @@ impl Trials {
 
     pub(crate) fn find(&self, session: &str, tool: &str, id: &str) -> Option<Trial> {
         let kept = self.kept.lock();
+        // The session is compared as well: an address that was copied shows nothing to others.
         let is = |it: &&StoredTrial| it.id == id && it.of.0 == session && it.of.1 == tool;
         kept.iter().find(is).map(|it| it.trial.clone())
     }

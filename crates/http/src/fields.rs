@@ -1,6 +1,6 @@
 //! The header fields of one message, and what a field may consist of.
 
-use crate::head::BadHead;
+use crate::bad_head::BadHead;
 use httparse::Header;
 
 /// The header fields of a message in the order received. Names are compared without case.

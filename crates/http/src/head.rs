@@ -6,6 +6,7 @@
 //! By hand above httparse: hyper takes heads that two readers could take differently, and copies
 //! the fields that are only borrowed here.
 
+use crate::bad_head::BadHead;
 use crate::fields::{Headers, trim};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
@@ -41,40 +42,6 @@ pub enum Framing {
     Length(u64),
     Chunked,
     UntilClose,
-}
-
-/// Why a head was refused. The texts are fit for an answer: they quote nothing received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadHead {
-    #[error("malformed HTTP: {0}")]
-    Malformed(&'static str),
-    #[error("only HTTP/1.0 and HTTP/1.1 are spoken here")]
-    Version,
-    #[error("the header is too large")]
-    TooLarge,
-    #[error("too many header fields")]
-    TooMany,
-    #[error("HTTP/1.1 needs exactly one Host header")]
-    Host,
-    #[error("the header {0} may appear only once")]
-    Repeated(&'static str),
-    #[error("Content-Length is not one decimal number")]
-    Length,
-    #[error("the only Transfer-Encoding understood is chunked, and only in HTTP/1.1")]
-    Coding,
-    #[error("Content-Length and Transfer-Encoding exclude each other")]
-    Ambiguous,
-}
-
-impl BadHead {
-    /// The status to answer with.
-    pub fn status(self) -> u16 {
-        match self {
-            Self::TooLarge | Self::TooMany => 431,
-            Self::Version => 505,
-            _ => 400,
-        }
-    }
 }
 
 /// Reads the head at the start of `bytes`: it and its length with the blank line, or `None` as

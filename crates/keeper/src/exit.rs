@@ -4,22 +4,22 @@ use std::fmt;
 
 /// How the main process of a tree ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     Code(i32),
     Signal(i32),
     /// The keeper was killed, so nobody saw the end. The tree is killed.
     Lost,
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Exit::Code(code) => write!(f, "exited with code {code}"),
-            Exit::Signal(signal) => match name(signal) {
+            ProcessExit::Code(code) => write!(f, "exited with code {code}"),
+            ProcessExit::Signal(signal) => match name(signal) {
                 Some(name) => write!(f, "was killed by signal {signal} ({name})"),
                 None => write!(f, "was killed by signal {signal}"),
             },
-            Exit::Lost => write!(f, "was lost: the process that watched it was killed"),
+            ProcessExit::Lost => write!(f, "was lost: the process that watched it was killed"),
         }
     }
 }
@@ -52,15 +52,15 @@ fn name(signal: i32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Exit;
+    use super::ProcessExit;
 
     #[test]
     fn reads_after_the_name_of_a_server() {
         let cases = [
-            (Exit::Code(7), "exited with code 7"),
-            (Exit::Signal(11), "was killed by signal 11 (SIGSEGV)"),
-            (Exit::Signal(64), "was killed by signal 64"),
-            (Exit::Lost, "was lost: the process that watched it was killed"),
+            (ProcessExit::Code(7), "exited with code 7"),
+            (ProcessExit::Signal(11), "was killed by signal 11 (SIGSEGV)"),
+            (ProcessExit::Signal(64), "was killed by signal 64"),
+            (ProcessExit::Lost, "was lost: the process that watched it was killed"),
         ];
         for (exit, words) in cases {
             assert_eq!(exit.to_string(), words);

@@ -2,11 +2,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use crate::error::LaunchError;
 use crate::limits;
+use crate::message::LaunchStep;
 
 /// A command to be started.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -31,6 +35,33 @@ impl fmt::Debug for Launch {
 }
 
 impl Launch {
+    /// Names what the keeper saw when a step of this launch failed.
+    pub(crate) fn failed_at(&self, step: LaunchStep, errno: i32) -> LaunchError {
+        let command = self.command.clone();
+        let cwd = self.cwd.clone().unwrap_or_default();
+        let source = io::Error::from_raw_os_error(errno);
+        match (step, Errno::from_raw_os_error(errno)) {
+            (LaunchStep::EnterDirectory, Errno::NOENT) => LaunchError::CwdMissing { cwd },
+            (LaunchStep::EnterDirectory, _) => LaunchError::CwdRefused { cwd, source },
+            (LaunchStep::FindCommand, Errno::NOENT | Errno::NOTDIR) => {
+                LaunchError::CommandNotFound { command }
+            }
+            (LaunchStep::FindCommand | LaunchStep::Execute, Errno::ACCESS | Errno::PERM) => {
+                LaunchError::NotExecutable { command }
+            }
+            (LaunchStep::Execute, Errno::NOENT) => LaunchError::InterpreterMissing { command },
+            (LaunchStep::Execute, Errno::NOEXEC) => LaunchError::BadFormat { command },
+            (LaunchStep::Execute, Errno::TOOBIG) => LaunchError::TooLarge,
+            (
+                LaunchStep::Watch
+                | LaunchStep::Receive
+                | LaunchStep::FindCommand
+                | LaunchStep::Execute,
+                _,
+            ) => LaunchError::System { command, source },
+        }
+    }
+
     /// The launch as one parcel: its length, the number of arguments, and each string after its own
     /// length. No string in it can contain NUL, as the kernel's interface could not pass it on.
     pub(crate) fn pack(&self) -> Result<Vec<u8>, LaunchError> {
@@ -123,6 +154,7 @@ mod tests {
 
     use super::{LENGTH_BYTES, Launch};
     use crate::error::LaunchError;
+    use crate::message::LaunchStep;
 
     fn words() -> impl Strategy<Value = OsString> {
         vec(1..=u8::MAX, 0..20).prop_map(OsString::from_vec)
@@ -165,5 +197,26 @@ mod tests {
             cwd: None,
         };
         assert!(!format!("{launch:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_same_errno_is_explained_by_where_it_happened() {
+        let launch =
+            Launch { command: "npxx".into(), cwd: Some("/nowhere".into()), ..Launch::default() };
+        let cases = [
+            (LaunchStep::FindCommand, libc::ENOENT, "`npxx` was not found; is it installed", false),
+            (LaunchStep::FindCommand, libc::EACCES, "`npxx` may not be executed", false),
+            (LaunchStep::Execute, libc::ENOENT, "the interpreter that it asks for does not", false),
+            (LaunchStep::Execute, libc::ENOEXEC, "not a program for this machine", false),
+            (LaunchStep::EnterDirectory, libc::ENOENT, "`/nowhere` does not exist", false),
+            (LaunchStep::EnterDirectory, libc::EACCES, "`/nowhere` cannot be entered", false),
+            (LaunchStep::Execute, libc::E2BIG, "too large together", false),
+            (LaunchStep::Watch, libc::EAGAIN, "`npxx` could not be started", true),
+        ];
+        for (step, errno, words, may_retry) in cases {
+            let error = launch.failed_at(step, errno);
+            assert!(error.to_string().contains(words), "{step:?}: {error}");
+            assert_eq!(error.may_retry(), may_retry, "{error}");
+        }
     }
 }

@@ -21,7 +21,7 @@
 //! - The keeper has no direct children but living servers. Any other is what an ended server has left
 //!   and is killed (`helper/strays.rs`).
 //! - No server survives its keeper. The loss of a keeper, by SIGKILL only, is the loss of all of its
-//!   trees ([`Exit::Lost`]); the next launch starts a new one.
+//!   trees ([`ProcessExit::Lost`]); the next launch starts a new one.
 //! - The keeper holds neither our stdin, stdout or stderr, nor those of a server that runs; no server
 //!   holds a descriptor of another's.
 //! - Each server founds a process group: nobody but its tree is in it.
@@ -50,7 +50,7 @@ mod owner;
 mod system;
 
 pub use error::LaunchError;
-pub use exit::Exit;
+pub use exit::ProcessExit;
 pub use helper::run_if_asked;
 pub use launch::Launch;
 pub use open_files::raise_open_files;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use crate::exit::Exit;
+use crate::exit::ProcessExit;
 
 /// One record. Far smaller than a socket buffer, so sending one never blocks.
 pub(crate) type Record = [u8; RECORD_BYTES];
@@ -24,7 +24,7 @@ pub(crate) enum KeeperReport {
         errno: i32,
     },
     /// The main process ended; others of its tree may be left.
-    Exited(Exit),
+    Exited(ProcessExit),
     /// Nothing is left of the tree. A socket that closes without this record belonged to a keeper
     /// that was killed.
     Gone,
@@ -59,9 +59,11 @@ impl KeeperReport {
             KeeperReport::Starting => record(1, 0, 0),
             KeeperReport::Started { server } => record(2, raw(server), 0),
             KeeperReport::Failed { step, errno } => record(3, step.pack(), errno.cast_unsigned()),
-            KeeperReport::Exited(Exit::Code(code)) => record(4, code.cast_unsigned(), 0),
-            KeeperReport::Exited(Exit::Signal(signal)) => record(5, signal.cast_unsigned(), 0),
-            KeeperReport::Exited(Exit::Lost) => record(6, 0, 0),
+            KeeperReport::Exited(ProcessExit::Code(code)) => record(4, code.cast_unsigned(), 0),
+            KeeperReport::Exited(ProcessExit::Signal(signal)) => {
+                record(5, signal.cast_unsigned(), 0)
+            }
+            KeeperReport::Exited(ProcessExit::Lost) => record(6, 0, 0),
             KeeperReport::Gone => record(7, 0, 0),
         }
     }
@@ -74,9 +76,9 @@ impl KeeperReport {
                 step: LaunchStep::unpack(step)?,
                 errno: errno.cast_signed(),
             }),
-            (4, code, _) => Some(KeeperReport::Exited(Exit::Code(code.cast_signed()))),
-            (5, signal, _) => Some(KeeperReport::Exited(Exit::Signal(signal.cast_signed()))),
-            (6, _, _) => Some(KeeperReport::Exited(Exit::Lost)),
+            (4, code, _) => Some(KeeperReport::Exited(ProcessExit::Code(code.cast_signed()))),
+            (5, signal, _) => Some(KeeperReport::Exited(ProcessExit::Signal(signal.cast_signed()))),
+            (6, _, _) => Some(KeeperReport::Exited(ProcessExit::Lost)),
             (7, _, _) => Some(KeeperReport::Gone),
             _ => None,
         }
@@ -155,7 +157,7 @@ mod tests {
     use rustix::process::Pid;
 
     use super::{KeeperReport, LaunchStep, OwnerOrder};
-    use crate::exit::Exit;
+    use crate::exit::ProcessExit;
 
     #[test]
     fn reports_arrive_as_sent() {
@@ -163,9 +165,9 @@ mod tests {
         let mut reports = vec![
             KeeperReport::Starting,
             KeeperReport::Started { server },
-            KeeperReport::Exited(Exit::Code(-1)),
-            KeeperReport::Exited(Exit::Signal(11)),
-            KeeperReport::Exited(Exit::Lost),
+            KeeperReport::Exited(ProcessExit::Code(-1)),
+            KeeperReport::Exited(ProcessExit::Signal(11)),
+            KeeperReport::Exited(ProcessExit::Lost),
             KeeperReport::Gone,
         ];
         reports.extend(LaunchStep::ALL.map(|step| KeeperReport::Failed { step, errno: 2 }));

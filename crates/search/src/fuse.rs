@@ -4,7 +4,7 @@ use fearless_simd::{Level, dispatch};
 
 /// How a score came about.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parts {
+pub struct ScoreParts {
     /// How much of what was asked, in words, is there.
     pub lexical: f32,
     /// How near the meanings are.
@@ -17,7 +17,7 @@ pub struct Parts {
 const LEXICAL_GAIN: f32 = 1.5;
 const LEXICAL_SHARE: f32 = 0.5;
 
-impl Parts {
+impl ScoreParts {
     /// `found` of the words' weight of `most` that a tool could have; the cosine of the meanings.
     #[inline(always)]
     pub(crate) fn new(found: f32, most: f32, cosine: f32) -> Self {
@@ -47,7 +47,7 @@ pub(crate) fn scores(words: &[f32], most: f32, cosines: &[f32], scores: &mut Vec
 #[inline(always)]
 fn kernel(words: &[f32], most: f32, cosines: &[f32], scores: &mut [f32]) {
     for ((score, word), cosine) in scores.iter_mut().zip(words).zip(cosines) {
-        *score = Parts::new(*word, most, *cosine).score();
+        *score = ScoreParts::new(*word, most, *cosine).score();
     }
 }
 
@@ -67,10 +67,13 @@ mod tests {
             (0.0, 4.0, -0.5, 0.0),
         ];
         for (found, most, cosine, expected) in cases {
-            let parts = Parts::new(found, most, cosine);
+            let parts = ScoreParts::new(found, most, cosine);
             assert!((parts.score() - expected).abs() < 1e-6, "{found} {most} {cosine}: {parts:?}");
         }
-        assert!((Parts { exact: true, ..Parts::new(0.0, 1.0, 0.0) }.score() - 1.0).abs() < 1e-6);
+        assert!(
+            (ScoreParts { exact: true, ..ScoreParts::new(0.0, 1.0, 0.0) }.score() - 1.0).abs()
+                < 1e-6
+        );
     }
 
     proptest! {
@@ -78,7 +81,7 @@ mod tests {
         fn a_score_is_between_nothing_and_all(
             found in 0.0f32..1e6, most in 0.0f32..1e6, cosine in -1.0f32..1.0,
         ) {
-            prop_assert!((0.0..=1.0).contains(&Parts::new(found, most, cosine).score()));
+            prop_assert!((0.0..=1.0).contains(&ScoreParts::new(found, most, cosine).score()));
         }
     }
 }

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 
 use crate::document::{Server, Tool};
 use crate::dot;
-use crate::fuse::{self, Parts};
+use crate::fuse::{self, ScoreParts};
 use crate::lexical::Lexical;
 use crate::model::Model;
 use crate::scratch::{Scratch, ScratchPool};
@@ -49,7 +49,7 @@ pub struct Hit<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     pub score: f32,
-    pub parts: Parts,
+    pub parts: ScoreParts,
 }
 
 #[derive(Debug)]
@@ -214,8 +214,8 @@ impl Index {
         let hits = best.into_iter().filter_map(|(slot, score)| {
             let IndexedTool { server, name, .. } = self.entry(slot)?;
             let at = index(slot);
-            let parts = Parts::new(*words.get(at)?, most, *cosines.get(at)?);
-            let parts = Parts { exact: exact.contains(&slot), ..parts };
+            let parts = ScoreParts::new(*words.get(at)?, most, *cosines.get(at)?);
+            let parts = ScoreParts { exact: exact.contains(&slot), ..parts };
             Some(Hit { server, tool: name, score, parts })
         });
         let hits = hits.collect();

@@ -30,7 +30,7 @@ mod words;
 pub use bytes::ModelError;
 pub use definition::Definition;
 pub use document::{Parameter, Server, Tool, text as tool_text};
-pub use fuse::Parts;
+pub use fuse::ScoreParts;
 pub use index::{Hit, Index, May, Query};
 pub use model::Model;
 pub use skills::{Classifier, Judgement, Skill};

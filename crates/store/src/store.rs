@@ -66,6 +66,7 @@ impl Store {
     /// Word of what is committed, by anybody. From the first call on a connection is kept for it.
     pub fn changes(&self) -> Changes {
         match &self.backend {
+            // SQLite has no way to tell other processes; whoever needs to know looks now and then.
             Backend::Sqlite(_) => Changes::never(),
             Backend::Postgres(pool) => Changes::told_by(pool.listen()),
         }
@@ -102,11 +103,15 @@ impl Store {
             .await?;
         loop {
             let wanted = checker.wants();
+            // A transaction for each batch: a long one would hold up the writer of SQLite and the
+            // vacuum of Postgres.
             let records = self
                 .read(move |session| Box::pin(async move { audit::next(session, wanted).await }))
                 .await;
             let records = match records {
                 Ok(records) => records,
+                // A record that cannot be read is a finding, not an end: the chain around it is
+                // still checked.
                 Err(StoreError::Corrupt { reason }) => match checker.unreadable(&reason) {
                     Ok(()) => continue,
                     Err(verdict) => return Ok(verdict),

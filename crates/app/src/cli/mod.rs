@@ -5,7 +5,6 @@ mod doctor;
 mod front;
 mod import;
 mod install;
-mod log;
 mod login;
 mod platform;
 mod remote;
@@ -21,7 +20,6 @@ pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
-pub(crate) use log::LogFlags;
 pub(crate) use login::{Login, LoginTarget, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags,

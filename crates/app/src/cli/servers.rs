@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use trunkline_catalog::client::Client;
 
-use super::log::LogFlags;
 use super::values::{bytes, client, seconds, separator, variable};
+use crate::logging::LogFlags;
 
 /// The config and its servers.
 #[derive(Args, Clone, Debug, Default)]

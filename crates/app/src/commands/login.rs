@@ -7,10 +7,11 @@ use trunkline_control::api::time;
 use trunkline_control::logins::Logins;
 use trunkline_control::oauth::{self, Loopback};
 
-use crate::cli::{LogFlags, Login, LoginTarget, Logout, Servers};
+use crate::cli::{Login, LoginTarget, Logout, Servers};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
+use crate::logging::LogFlags;
 use crate::rest::{Rest, escaped};
 use crate::settings::{self, SettingsError, StartOptions, TOKEN};
 use crate::{FAILED, OK, USAGE, browser, console, logins};

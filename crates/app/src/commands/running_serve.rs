@@ -6,10 +6,11 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_http::Url;
 
-use crate::cli::{LogFlags, ServeTarget};
+use crate::cli::ServeTarget;
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::environment::Environment;
+use crate::logging::LogFlags;
 use crate::rest::{Rest, USUAL, Unanswered, admin_token};
 use crate::serve_view::ServerLine;
 use crate::settings::{ADMIN_TOKEN, TOKEN};

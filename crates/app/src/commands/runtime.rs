@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use trunkline_catalog::config::{Config, Style};
 
-use crate::cli::LogFlags;
 use crate::environment::Environment;
+use crate::logging::LogFlags;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::{FAILED, OK, USAGE, console, logging};
 

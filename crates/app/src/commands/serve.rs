@@ -13,6 +13,7 @@ use trunkline_gateway::{
     ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, Restart, Signals,
 };
 use trunkline_http::Url;
+use trunkline_store::StoreUrl;
 
 use crate::cli::{Serve, Token};
 use crate::commands::platform::{self, PendingPlatform};
@@ -67,13 +68,24 @@ async fn demo(serve: &Serve, environment: &Environment) -> u8 {
             let greet = |address| {
                 console::problem(&folder.welcome(address), OK);
             };
-            listen(&folder.furnish(serve), environment, Some(signals), &greet).await
+            listen(&of_demo(serve, &folder), environment, Some(signals), &greet).await
         }
         Err(error) => {
             let words = format!("error: cannot create a folder for the demo: {error}\n");
             console::problem(&words, FAILED)
         }
     }
+}
+
+/// What `serve` is told for a demo: the servers, data and store of its folder.
+fn of_demo(serve: &Serve, folder: &DemoFolder) -> Serve {
+    let mut serve = serve.clone();
+    serve.servers.config = Some(folder.config());
+    let place = &mut serve.platform.place;
+    // Not where the environment says: that is another platform's.
+    place.store = Some(StoreUrl::sqlite(&folder.store()));
+    place.data_dir = Some(folder.data());
+    serve
 }
 
 /// Serves until it is told to end; `greet` says where, once it is ready.

@@ -12,10 +12,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Map, Value, json};
-use trunkline_store::StoreUrl;
 
 use super::DemoName;
-use crate::cli::Serve;
 
 /// Dropping it removes everything.
 #[derive(Debug)]
@@ -84,20 +82,16 @@ impl DemoFolder {
         &self.left_alone
     }
 
-    fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.dir.join(CONFIG)
     }
 
-    /// What `serve` is told then: what the command line says goes before.
-    pub(crate) fn furnish(&self, serve: &Serve) -> Serve {
-        let mut serve = serve.clone();
-        serve.servers.config = Some(self.config());
-        let data = self.dir.join(DATA);
-        let place = &mut serve.platform.place;
-        // Not where the environment says: that is another platform's.
-        place.store = Some(StoreUrl::sqlite(&data.join(STORE)));
-        place.data_dir = Some(data);
-        serve
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.join(DATA)
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.data().join(STORE)
     }
 
     /// What a newcomer is told.

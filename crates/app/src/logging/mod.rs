@@ -4,13 +4,13 @@
 //! written by a thread of its own.
 
 mod file;
+mod flags;
 mod stderr;
 mod text;
 
 use std::io;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use parking_lot::Mutex;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Subscriber};
@@ -23,12 +23,14 @@ use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::Registry;
 use trunkline_gateway::TOLD;
 
-use crate::cli::LogFlags;
 use crate::environment::Environment;
 use crate::timestamp::rfc3339;
 use file::LogFile;
+use flags::LogFormat;
 use stderr::Stderr;
 use text::{Destination, TextFormat};
+
+pub(crate) use flags::LogFlags;
 
 const DIRECTORY: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
 const LEVEL: &str = "MCP_PROXY_LOG_LEVEL";
@@ -36,14 +38,6 @@ const FILTER: &str = "TRUNKLINE_LOG";
 
 /// The target of what is told whatever the level: where we listen.
 pub(crate) const NOTICE: &str = "notice";
-
-/// How a line of the log is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    #[default]
-    Text,
-    Json,
-}
 
 /// What is wrong with the settings of the log.
 #[derive(Debug, thiserror::Error)]

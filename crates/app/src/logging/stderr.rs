@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::LogFormat;
+use super::flags::LogFormat;
 use crate::terminal::above_status;
 
 #[derive(Debug)]

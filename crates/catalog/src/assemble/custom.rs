@@ -2,8 +2,8 @@
 
 use trunkline_wire::{encode_into, member};
 
+use super::offer::{Offer, Route};
 use super::page::{spliced, value_of};
-use super::{Offer, Route};
 use crate::config::{CustomTool, Subtool};
 use crate::listing::{Tool, param_headers};
 use crate::name::escaped;

@@ -4,62 +4,27 @@ mod behind;
 mod custom;
 mod meta;
 mod near;
+mod offer;
 mod page;
 mod prompts;
 mod resources;
 mod tools;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use trunkline_wire::{decode, elements, member};
 
-use crate::config::{CustomTool, ToolFilter};
-use crate::listing::{CacheHint, ListKind, Listing, ListingEntry, ParamHeader};
+use crate::config::CustomTool;
+use crate::listing::{CacheHint, ListKind};
 use crate::name::{Naming, ToolName};
 
 pub use behind::{Behind, ToolOrigin};
 pub use custom::{CustomRoute, SubtoolRefusal, custom_tools};
 pub use meta::{Exposure, MetaNames, MetaTool};
-
-/// What one server contributes.
-#[derive(Clone, Copy, Debug)]
-pub struct Offer<'a> {
-    pub server: usize,
-    pub key: &'a str,
-    /// `None`: it does not run now.
-    pub listing: Option<&'a Listing>,
-    /// Every tool name it has offered so far, as the server spells it.
-    pub known: &'a BTreeSet<String>,
-    /// Every prompt name it has offered so far.
-    pub known_prompts: &'a BTreeSet<String>,
-    pub filter: &'a ToolFilter,
-    pub scope: Scope<'a>,
-}
-
-/// How much of a server may be seen. What is out of sight keeps its names all the same, if it is
-/// among the known ones: whoever sees less sees the same names.
-#[derive(Clone, Copy, Debug)]
-pub enum Scope<'a> {
-    Whole,
-    /// These tools, by the server's own names, and nothing else of it.
-    Tools(&'a BTreeSet<String>),
-}
-
-impl Scope<'_> {
-    fn is_whole(self) -> bool {
-        matches!(self, Self::Whole)
-    }
-
-    fn has(self, tool: &str) -> bool {
-        match self {
-            Self::Whole => true,
-            Self::Tools(tools) => tools.contains(tool),
-        }
-    }
-}
+pub use offer::{Offer, Route, Scope};
+pub use tools::ToolRoute;
 
 /// So many names are told to somebody who has said a wrong one.
 const MOST_NEAR: usize = 3;
@@ -75,32 +40,6 @@ pub struct Catalog {
     /// Names that had to be changed or dropped, and names in the config that are nobody's. For the
     /// log.
     pub warnings: Vec<String>,
-}
-
-/// Where a call, a read or a prompt goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    pub server: usize,
-    /// The name or URI as its server spelt it, with quotes.
-    pub name_token: Box<[u8]>,
-    /// The arguments that a tool's calls repeat in headers.
-    pub headers: Option<Arc<[ParamHeader]>>,
-}
-
-impl Route {
-    fn to(server: usize, entry: &ListingEntry) -> Self {
-        Self { server, name_token: entry.name_token().into(), headers: entry.headers.clone() }
-    }
-}
-
-/// Where a tool's calls go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolRoute {
-    Server(Route),
-    /// To one of several; the arguments say which.
-    Custom(CustomRoute),
-    /// To nobody: it is Trunkline's own.
-    Meta(MetaTool),
 }
 
 impl Catalog {

@@ -6,8 +6,8 @@ use std::iter;
 use foldhash::fast::RandomState;
 use trunkline_wire::{decode, encode};
 
+use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced, value_of};
-use super::{Offer, Route};
 use crate::listing::{ListKind, ListingEntry};
 use crate::name::{Assigned, Identity, NameWarning, Naming, ToolName, assign, escaped};
 

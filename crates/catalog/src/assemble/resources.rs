@@ -7,8 +7,8 @@ use foldhash::fast::RandomState;
 use trunkline_http::{decode as percent_decode, encode_value};
 use trunkline_wire::{decode, encode};
 
+use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced, value_of};
-use super::{Offer, Route};
 use crate::listing::{ListKind, ListingEntry};
 use crate::name::{Naming, escaped};
 use crate::template::{Template, TemplateReading};

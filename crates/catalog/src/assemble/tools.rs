@@ -9,11 +9,21 @@ use trunkline_wire::encode;
 use super::behind::{Behind, Hidden, ToolOrigin};
 use super::custom::CustomRoute;
 use super::meta::{Exposure, MetaNames, MetaTool};
+use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced};
-use super::{Offer, Route, ToolRoute};
 use crate::config::{CustomTool, Exposed, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
 use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, ToolName, assign, escaped};
+
+/// Where a tool's calls go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolRoute {
+    Server(Route),
+    /// To one of several; the arguments say which.
+    Custom(CustomRoute),
+    /// To nobody: it is Trunkline's own.
+    Meta(MetaTool),
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {

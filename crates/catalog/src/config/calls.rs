@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use super::check::{ConfigChecker, find};
-use super::load::Rules;
+use super::checker::{ConfigChecker, find};
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{CALL_TIME, CALLS_AT_ONCE, ConfigKey};
-use super::spec::CallRules;
+use super::shape::{CALL_TIME, CALLS_AT_ONCE, ConfigKey, LONGEST, MOST, SHORTEST};
+use super::spec::{CallRules, Rules};
 use crate::jsonc::{JsonMember, Value};
 
 const TIMEOUT: &str = "callTimeout";
@@ -25,12 +24,6 @@ pub(crate) const CALLS: [ConfigKey; 2] = [
         "How many calls this server is given at a time; others wait for their turn.",
     ),
 ];
-
-/// A day: what takes longer is not waited for.
-pub(crate) const LONGEST: f64 = 86_400.0;
-/// A millisecond: nothing is answered sooner.
-pub(crate) const SHORTEST: f64 = 0.001;
-pub(crate) const MOST: usize = 100_000;
 
 impl ConfigChecker<'_> {
     pub(crate) fn calls(&mut self, members: &[JsonMember], at: &Path) -> CallRules {

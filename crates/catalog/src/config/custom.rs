@@ -1,6 +1,6 @@
 //! The custom tools of the file: `tools.NAME.{description, subtools}`.
 
-use super::check::{ConfigChecker, find, wrong_type};
+use super::checker::{ConfigChecker, find, wrong_type};
 use super::escape::shown;
 use super::harmless::shown_key;
 use super::keys::{Keys, NONE};

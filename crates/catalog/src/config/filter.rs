@@ -2,15 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::check::{ConfigChecker, find, wrong_type};
+use super::checker::{ConfigChecker, find, wrong_type};
 use super::custom::misspelt;
 use super::escape::shown;
 use super::harmless::shown_key;
-use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
 use super::shape::{ConfigKey, Takes};
-use super::spec::{Era, Exposed, Share, ToolFilter};
+use super::spec::{Era, Exposed, Rules, Share, ToolFilter};
 use crate::jsonc::{JsonMember, Node, Value};
 use crate::name::admissible;
 

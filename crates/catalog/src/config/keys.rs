@@ -1,14 +1,14 @@
 //! Which keys an object may have, and what is said about the others.
 
 use super::calls::CALLS;
-use super::check::{ConfigChecker, find};
+use super::checker::{ConfigChecker, find};
 use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
-use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
 use super::shape::{ConfigKey, Takes};
+use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
 
 pub(crate) struct Keys<'k> {

@@ -1,13 +1,14 @@
 //! The way from the bytes of a file to a `Config`: decode, parse, check.
 
-use super::check::{ConfigChecker, File};
+use super::check::File;
+use super::checker::ConfigChecker;
 use super::custom::Placed;
 use super::expand::Environment;
 use super::explain::{OPTIONS, explain};
 use super::mask::{private_parts, private_parts_around};
 use super::problem::{Problem, Problems};
 use super::quote::quote;
-use super::spec::Config;
+use super::spec::{Config, Rules};
 use crate::jsonc::{SyntaxError, parse};
 use crate::place::{Lines, Span};
 
@@ -17,14 +18,6 @@ pub struct ConfigSource<'s> {
     /// As the user wrote it.
     pub name: &'s str,
     pub text: &'s [u8],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// Everything the clients' files have; keys we do not know are ignored.
-    Full,
-    /// `--simple`: the literal standard config. Any other key is an error.
-    Simple,
 }
 
 /// Reads a config, or says everything that is wrong with it. Nothing may be started before.

@@ -3,6 +3,7 @@
 mod address;
 mod calls;
 mod check;
+mod checker;
 mod custom;
 mod escape;
 mod expand;
@@ -15,6 +16,7 @@ mod machine;
 mod mask;
 mod names;
 mod near;
+mod objects;
 mod path;
 mod problem;
 mod quote;
@@ -30,15 +32,16 @@ mod tests;
 
 pub use crate::place::{LineColumn, Span};
 pub use expand::Environment;
-pub use load::{ConfigSource, Rules, load};
+pub use load::{ConfigSource, load};
 pub use mask::masked;
 pub use near::letters_apart;
+pub use objects::Object;
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;
 pub use secrets::Secrets;
 pub use server::is_own_header;
-pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, Object, SSE_TYPES, Takes};
+pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 pub use spec::{
-    CallRules, Config, CustomTool, Era, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
-    ToolFilter, Transport, fits,
+    CallRules, Config, ConfigNote, CustomTool, Era, Exposed, RemoteKind, Rules, ServerSpec, Share,
+    Subtool, ToolFilter, Transport, fits,
 };

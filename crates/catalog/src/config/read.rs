@@ -1,14 +1,14 @@
 //! One field of a server: its type, its references, its secrets.
 
-use super::check::{ConfigChecker, wrong_type};
+use super::checker::{ConfigChecker, wrong_type};
 use super::escape::shown;
 use super::expand::expand;
 use super::harmless::{CommandLine, shown_key};
-use super::load::Rules;
 use super::mask::LONG_NUMBER;
 use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
+use super::spec::Rules;
 use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value};
 use crate::jsonc::{JsonMember, JsonText, Node, Value};
 

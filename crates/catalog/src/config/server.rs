@@ -1,16 +1,15 @@
 //! The rules of one server: which transport it has and what belongs to it.
 
 use super::address::address_fault;
-use super::check::{ConfigChecker, find};
+use super::checker::{ConfigChecker, find};
 use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
-use super::load::Rules;
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
 use super::read::ConfigReader;
 use super::secrets::Secrets;
 use super::shape::{HTTP_TYPES, LOCAL_TYPES, SSE_TYPES};
-use super::spec::{RemoteKind, ServerSpec, Transport};
+use super::spec::{RemoteKind, Rules, ServerSpec, Transport};
 use super::suspect::is_secret_value;
 use crate::jsonc::{JsonMember, Value};
 

@@ -13,7 +13,7 @@ pub struct Config {
     /// In file order.
     pub custom: Vec<CustomTool>,
     /// Keys that were ignored, for a debug line each.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ConfigNote>,
     /// Worth a line on stderr; `render` shows them like errors.
     pub warnings: Problems,
     /// Where each custom tool's name stands: a problem of it, but for the message.
@@ -183,12 +183,12 @@ pub enum RemoteKind {
 
 /// A key that means nothing to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct ConfigNote {
     pub path: String,
     pub line: usize,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for ConfigNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ignored key {} (line {})", self.path, self.line)
     }
@@ -214,4 +214,13 @@ impl fmt::Debug for Transport {
 
 fn names(pairs: &[(String, String)]) -> Vec<&str> {
     pairs.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// How strictly a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// Everything the clients' files have; keys we do not know are ignored.
+    Full,
+    /// `--simple`: the literal standard config. Any other key is an error.
+    Simple,
 }

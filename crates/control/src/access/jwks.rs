@@ -58,6 +58,7 @@ pub(crate) enum Checked {
 
 impl Jwks {
     pub fn parse(bytes: &[u8]) -> Result<Self, BadJwks> {
+        // Before it is parsed: the body comes from the network.
         if bytes.len() > LARGEST {
             return Err(BadJwks::TooLarge);
         }
@@ -66,9 +67,13 @@ impl Jwks {
             NoObject::Twice => BadJwks::Twice,
         })?;
         let all = set.raw("keys").and_then(array).ok_or(BadJwks::NoKeys)?;
+        // Each key is tried for its id; without a bound a hostile set would cost a signature check
+        // per key and request.
         if all.len() > MOST_KEYS {
             return Err(BadJwks::TooMany);
         }
+        // Unknown kinds are left out and not an error (RFC 7517, 5): issuers add new ones beside
+        // the old.
         let keys: Vec<PublicKey> = all.iter().filter_map(|raw| PublicKey::read(raw)).collect();
         let ignored = all.len() - keys.len();
         Ok(Self { keys, ignored })
@@ -95,6 +100,7 @@ impl Jwks {
         message: &[u8],
         signature: &[u8],
     ) -> Checked {
+        // Compared as it is: RFC 7517, 4.5 makes it case-sensitive.
         let named = self.keys.iter().filter(|key| key.kid == kid);
         let verdicts = named.map(|key| key.check(algorithm, message, signature));
         // Usually one. An issuer may have keys of several kinds under the same id.
@@ -150,6 +156,7 @@ impl PublicKey {
         if key.has("d") || key.has("k") {
             return None;
         }
+        // RFC 7517, 4.2: a key for encryption must not check signatures.
         if key.optional("use", text).ok()?.is_some_and(|purpose| purpose != "sig") {
             return None;
         }
@@ -159,8 +166,11 @@ impl PublicKey {
         }
         let algorithm = match key.optional("alg", text).ok()? {
             None => None,
+            // An algorithm that is not known makes the key useless, not usable for any.
             Some(name) => Some(Algorithm::named(&name)?),
         };
+        // Without an id the token could not say which key it means, and trying all would hide
+        // confusion of keys.
         let kid = key.raw("kid").and_then(text).filter(|kid| !kid.is_empty())?;
         let material = Material::read(&key)?;
         let key = Self { kid, algorithm, material };
@@ -169,6 +179,8 @@ impl PublicKey {
 
     fn check(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> Checked {
         let is_meant = self.algorithm.is_none_or(|own| own == algorithm);
+        // By the key and not by the token: that is what keeps RS256 keys from being used as HMAC
+        // secrets.
         if !is_meant || !self.material.fits(algorithm) {
             Checked::OtherAlgorithm
         } else if self.material.verify(algorithm, message, signature) {
@@ -190,6 +202,7 @@ impl Material {
             ("RSA", _) => rsa(&bytes("n")?, &bytes("e")?),
             ("EC", Some("P-256")) => Some(Self::P256(point(&bytes("x")?, &bytes("y")?, 32)?)),
             ("EC", Some("P-384")) => Some(Self::P384(point(&bytes("x")?, &bytes("y")?, 48)?)),
+            // RFC 8037: OKP keys have one coordinate.
             ("OKP", Some("Ed25519")) => bytes("x").filter(|key| key.len() == 32).map(Self::Ed25519),
             _ => None,
         }
@@ -226,6 +239,7 @@ impl Material {
 
 fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     match algorithm {
+        // 2048 bits is the least that ring accepts.
         Algorithm::Rs256 => Some(&RSA_PKCS1_2048_8192_SHA256),
         Algorithm::Rs384 => Some(&RSA_PKCS1_2048_8192_SHA384),
         Algorithm::Rs512 => Some(&RSA_PKCS1_2048_8192_SHA512),
@@ -246,6 +260,7 @@ fn rsa(n: &[u8], e: &[u8]) -> Option<Material> {
     let (n, e) = (without_zeros(n), without_zeros(e));
     let bits = n.len() * 8 - n.first().map_or(0, |first| first.leading_zeros() as usize);
     let exponent = e.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    // An even or tiny exponent is no RSA key; 33 bits is what ring takes.
     let exponent_fits = e.len() <= 5 && exponent >= 3 && exponent % 2 == 1 && exponent < 1 << 33;
     ((2048..=8192).contains(&bits) && exponent_fits)
         .then(|| Material::Rsa { n: n.to_vec(), e: e.to_vec() })
@@ -258,6 +273,7 @@ fn without_zeros(number: &[u8]) -> &[u8] {
 }
 
 fn point(x: &[u8], y: &[u8], length: usize) -> Option<Vec<u8>> {
+    // 4 marks the uncompressed form of SEC 1, 2.3.3.
     (x.len() == length && y.len() == length).then(|| [&[4], x, y].concat())
 }
 

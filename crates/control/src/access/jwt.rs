@@ -94,9 +94,11 @@ pub(crate) fn is_jwt(token: &str) -> bool {
 
 /// Checks everything; `now` in seconds since 1970.
 pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFault> {
+    // Before anything is decoded: whoever can reach the port can send a token.
     if token.len() > LONGEST {
         return Err(JwtFault::TooLong);
     }
+    // The signature covers the text before the last dot, byte for byte; it is never written anew.
     let (signed, signature) = token.rsplit_once('.').ok_or(JwtFault::Parts)?;
     let (header, claims) = signed.split_once('.').ok_or(JwtFault::Parts)?;
     if claims.contains('.') {
@@ -104,8 +106,11 @@ pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFaul
     }
     let decode = |part| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtFault::Base64);
     let (header, claims, signature) = (decode(header)?, decode(claims)?, decode(signature)?);
+    // The header is read before the signature is checked, since it names the key; nothing else of
+    // it is believed.
     let (algorithm, kid) = read_header(&Object::read(&header)?)?;
     match trusted.keys.check(&kid, algorithm, signed.as_bytes(), &signature) {
+        // Claims are parsed only once the signature is good: a parser is not exposed to forgers.
         Checked::Good => read_claims(&Object::read(&claims)?, trusted, now),
         Checked::Bad => Err(JwtFault::Signature),
         Checked::OtherAlgorithm => Err(JwtFault::OtherAlgorithm),
@@ -116,7 +121,9 @@ pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFaul
 /// The algorithm and the key's id, if nothing else in the header forbids to use them.
 fn read_header(header: &Object<'_>) -> Result<(Algorithm, String), JwtFault> {
     let algorithm = header.raw("alg").and_then(text).ok_or(JwtFault::Header("alg"))?;
+    // RFC 8725, 3.1: the algorithms are an allow list; `none` and HMAC are not on it.
     let algorithm = Algorithm::named(&algorithm).ok_or(JwtFault::Algorithm)?;
+    // RFC 7515, 4.1.11: what is critical and not understood must be refused.
     if ["crit", "b64", "zip", "enc"].iter().any(|name| header.has(name)) {
         return Err(JwtFault::Critical);
     }
@@ -141,17 +148,22 @@ fn is_access_token(kind: &str) -> bool {
 fn read_claims(claims: &Object<'_>, trusted: &Issuer, now: u64) -> Result<Claims, JwtFault> {
     let wrong = |name| move |WrongType| JwtFault::Claim(name);
     let issuer = claims.raw("iss").and_then(text).ok_or(JwtFault::Claim("iss"))?;
+    // Byte for byte: a trailing slash is another issuer.
     if issuer != trusted.issuer {
         return Err(JwtFault::Issuer);
     }
     let audiences = claims.raw("aud").and_then(one_or_more).ok_or(JwtFault::Claim("aud"))?;
+    // RFC 8707 and 2025-11-25, Authorization: a token for another resource must not be taken, or
+    // servers could replay it here.
     if !audiences.iter().any(|audience| trusted.audiences.contains(audience)) {
         return Err(JwtFault::Audience);
     }
     let expires_at = claims.raw("exp").and_then(seconds).ok_or(JwtFault::Claim("exp"))?;
+    // Saturating: an `exp` near the largest number must not wrap into the past.
     if now >= expires_at.saturating_add(SKEW) {
         return Err(JwtFault::Expired);
     }
+    // `iat` as well: a token from the future means that clocks are too far apart to judge `exp`.
     for name in ["nbf", "iat"] {
         let from = claims.optional(name, seconds).map_err(wrong(name))?;
         if from.is_some_and(|from| from > now.saturating_add(SKEW)) {

@@ -84,6 +84,7 @@ pub enum KeyFault {
 /// A new API key: its id, what to keep, and what to show to its owner once.
 pub fn make_key(pepper: &Pepper, seed: &Seed) -> (KeyId, Mac, Secret) {
     let (id, secret) = seed.split_at_checked(ID_LENGTH).unwrap_or_default();
+    // 256 is a multiple of 32: no letter is more likely than another.
     let letter = |byte: &u8| ID_ALPHABET.get(usize::from(byte % 32)).copied().map(char::from);
     let id = KeyId(id.iter().filter_map(letter).collect());
     let secret = Secret(format!("{KEY_PREFIX}{id}_{}", BASE64_URL_SAFE_NO_PAD.encode(secret)));
@@ -100,6 +101,8 @@ pub fn make_admin_token(pepper: &Pepper, seed: &[u8; SECRET_BYTES]) -> (Mac, Sec
 pub fn id_of(presented: &str) -> Option<KeyId> {
     let (id, secret) = presented.strip_prefix(KEY_PREFIX)?.split_once('_')?;
     let secret_fits =
+        // Checked for its form only: an id that is known must not be looked up for text that cannot
+        // be a key.
         secret.len() == SECRET_LENGTH && BASE64_URL_SAFE_NO_PAD.decode(secret).is_ok();
     KeyId::read(id).filter(|_| secret_fits)
 }
@@ -108,6 +111,7 @@ impl ApiKey {
     /// Is `presented` this key, and is it still good? Only who shows the right secret hears what
     /// has become of the key.
     pub fn check(&self, pepper: &Pepper, presented: &str, now: u64) -> Result<(), KeyFault> {
+        // The secret first: otherwise anybody could ask which ids are revoked.
         if !pepper.verify(Use::ApiKey, presented, &self.mac) {
             return Err(KeyFault::Wrong);
         }
@@ -135,6 +139,7 @@ impl Pepper {
 
     /// In constant time: how much of a secret is right cannot be measured.
     pub fn verify(&self, purpose: Use, presented: &str, mac: &Mac) -> bool {
+        // ring compares in constant time.
         hmac::verify(&self.0, &purpose.message(presented), &mac.0).is_ok()
     }
 }

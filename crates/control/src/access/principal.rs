@@ -82,6 +82,7 @@ pub enum Refusal {
 /// A token that is wrong is never as good as none, even where none is needed.
 pub fn decide(bearer: Option<&str>, known: &Credentials, now: u64) -> Result<Principal, Refusal> {
     let Some(token) = bearer else { return without_token(known.without_token) };
+    // The operator's tokens are compared by their MAC, too: plain texts are kept nowhere.
     let is = |purpose, mac: &Option<Mac>| {
         mac.as_ref().is_some_and(|mac| known.pepper.verify(purpose, token, mac))
     };
@@ -92,6 +93,8 @@ pub fn decide(bearer: Option<&str>, known: &Credentials, now: u64) -> Result<Pri
     if is(Use::StaticToken, &known.static_token) {
         return Ok(Principal::new("token", Role::Caller, Credential::StaticToken));
     }
+    // What has the form of a key is never tried as anything else: an error then says what is wrong
+    // with the key.
     if let Some(id) = key::id_of(token) {
         return by_key(token, &id, known, now);
     }
@@ -106,6 +109,7 @@ pub fn decide(bearer: Option<&str>, known: &Credentials, now: u64) -> Result<Pri
 pub fn bearer_of(header: Option<&[u8]>) -> Result<Option<&str>, Refusal> {
     let Some(value) = header else { return Ok(None) };
     let text = str::from_utf8(value).map_err(|_| Refusal::Malformed)?;
+    // RFC 9110, 11.4: scheme and credentials are separated by spaces.
     let (scheme, token) = text.trim_ascii().split_once(' ').ok_or(Refusal::Malformed)?;
     let token = token.trim_ascii_start();
     let visible = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
@@ -133,6 +137,7 @@ fn by_key(token: &str, id: &KeyId, known: &Credentials, now: u64) -> Result<Prin
 
 fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> {
     let claims = jwt::verify(token, issuer, now).map_err(|fault| match fault {
+        // An unknown key may be a new one of the issuer; every other fault is final.
         JwtFault::UnknownKey => Refusal::NeedsKeys,
         fault => Refusal::Jwt(fault),
     })?;
@@ -173,6 +178,8 @@ impl Principal {
 
     pub fn require(&self, action: Action) -> Result<(), Refusal> {
         match self.credential {
+            // By the credential and not by the role: an open door for MCP must not open the REST
+            // API.
             Credential::Open if action == Action::UseMcp => Ok(()),
             // For all but MCP it is as if nobody had asked.
             Credential::Open => Err(Refusal::Missing),
@@ -186,6 +193,8 @@ impl Refusal {
     /// Should the request be answered with 401 (who are you?) or with 403 (not you)?
     pub fn status(self) -> u16 {
         match self {
+            // RFC 6750, 3.1: 403 for too little scope. A new login with the same rights would not
+            // help.
             Self::NoScope | Self::NotAllowed { .. } => 403,
             Self::Missing
             | Self::Malformed

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::fault::Fault;
+use super::fault::RequestFault;
 use super::problem::Problem;
 use super::query::{self, Query};
 use super::route::{Parameter, Route};
@@ -44,12 +44,12 @@ pub fn query(route: &Route, raw: &str, list: List) -> Result<(Query, Page), Prob
     if faults.is_empty() { Ok((query, page)) } else { Err(Problem::invalid(faults)) }
 }
 
-fn page(query: &Query, list: List, faults: &mut Vec<Fault>) -> Page {
+fn page(query: &Query, list: List, faults: &mut Vec<RequestFault>) -> Page {
     let limit = query.whole(LIMIT.name).and_then(|limit| usize::try_from(limit).ok());
     let after = query.text(CURSOR.name).and_then(|cursor| {
         let after = read(list, cursor);
         if after.is_none() {
-            let fault = Fault::parameter(CURSOR.name, "is not a cursor of this list");
+            let fault = RequestFault::parameter(CURSOR.name, "is not a cursor of this list");
             faults.push(fault.hint("use `next_cursor` as it came, or leave it out to start anew"));
         }
         after

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trunkline_wire::encode;
 
-use super::fault::{Fault, FaultPlace, MOST_FAULTS};
+use super::fault::{FaultPlace, MOST_FAULTS, RequestFault};
 pub use crate::fault::{About, Problem, ProblemKind as Kind};
 
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -89,7 +89,7 @@ impl Problem {
         }
         if !self.text.errors.is_empty() {
             let shown: Vec<_> =
-                self.text.errors.iter().take(MOST_FAULTS).map(Fault::json).collect();
+                self.text.errors.iter().take(MOST_FAULTS).map(RequestFault::json).collect();
             put("errors", shown.into());
         }
         if let Some(About { id, name, status }) = &self.text.server {
@@ -109,7 +109,7 @@ impl Problem {
     }
 }
 
-impl Fault {
+impl RequestFault {
     pub fn json(&self) -> Value {
         let (key, value) = match &self.place {
             FaultPlace::Body(pointer) => ("pointer", pointer.as_str()),
@@ -167,12 +167,15 @@ mod tests {
     #[test]
     fn all_mistakes_are_listed_and_the_first_is_in_the_detail() {
         let at = Pointer::root();
-        let faults = vec![Fault::at(&at.key("a"), "is missing"), Fault::at(&at.key("b"), "is bad")];
+        let faults = vec![
+            RequestFault::at(&at.key("a"), "is missing"),
+            RequestFault::at(&at.key("b"), "is bad"),
+        ];
         let problem = Problem::invalid(faults);
         assert_eq!(problem.detail(), "2 mistakes; the first: /a is missing");
         let json: Value = serde_json::from_slice(&problem.json()).unwrap();
         assert_eq!(json["errors"][1], json!({"pointer": "/b", "message": "is bad"}));
-        let many = vec![Fault::at(&at, "is bad"); 1000];
+        let many = vec![RequestFault::at(&at, "is bad"); 1000];
         let json: Value = serde_json::from_slice(&Problem::invalid(many).json()).unwrap();
         assert_eq!(json["errors"].as_array().unwrap().len(), MOST_FAULTS);
     }
@@ -190,13 +193,14 @@ mod tests {
 
     #[test]
     fn a_fault_says_where_it_stands() {
-        let fault = Fault::at(&Pointer::root().key("name"), "is too long").hint("shorten it");
+        let fault =
+            RequestFault::at(&Pointer::root().key("name"), "is too long").hint("shorten it");
         assert_eq!(
             fault.json().to_string(),
             r#"{"pointer":"/name","message":"is too long","hint":"shorten it"}"#
         );
         assert_eq!(
-            Fault::parameter("limit", "is no number").json().to_string(),
+            RequestFault::parameter("limit", "is no number").json().to_string(),
             r#"{"parameter":"limit","message":"is no number"}"#
         );
     }

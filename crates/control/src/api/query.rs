@@ -3,7 +3,7 @@
 use trunkline_catalog::name::escaped;
 use trunkline_http::decode_value;
 
-use super::fault::Fault;
+use super::fault::RequestFault;
 use super::problem::Problem;
 use super::route::{Parameter, ParameterLocation, Route};
 use super::schema::{Schema, nearest};
@@ -34,12 +34,12 @@ pub fn whole(route: &Route, raw: &str) -> Result<Query, Problem> {
 }
 
 /// `raw` is what stands behind the `?`. What is wrong is added to `faults` and left out.
-pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> Query {
+pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<RequestFault>) -> Query {
     let mut query = Query::default();
     for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (Ok(name), Ok(value)) = (decode_value(name), decode_value(value)) else {
-            faults.push(Fault::parameter(&escaped(name), "is not percent-encoded UTF-8"));
+            faults.push(RequestFault::parameter(&escaped(name), "is not percent-encoded UTF-8"));
             continue;
         };
         let mut in_query = known.iter().filter(|known| known.location == ParameterLocation::Query);
@@ -48,7 +48,7 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
             continue;
         };
         if query.text(parameter.name).is_some() {
-            faults.push(Fault::parameter(parameter.name, "appears twice"));
+            faults.push(RequestFault::parameter(parameter.name, "appears twice"));
         } else if let Some(fault) = misfit(parameter, &value) {
             faults.push(fault);
         } else {
@@ -58,10 +58,10 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
     query
 }
 
-fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
+fn unknown(name: &str, known: &'static [Parameter]) -> RequestFault {
     // The name is the client's: control characters in it must not reach a log.
     let shown = escaped(name);
-    let fault = Fault::parameter(&shown, "is unknown");
+    let fault = RequestFault::parameter(&shown, "is unknown");
     let names =
         || known.iter().filter(|k| k.location == ParameterLocation::Query).map(|known| known.name);
     match nearest(name, names()) {
@@ -71,8 +71,8 @@ fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
     }
 }
 
-fn misfit(parameter: &Parameter, value: &str) -> Option<Fault> {
-    let fault = |message: String| Some(Fault::parameter(parameter.name, message));
+fn misfit(parameter: &Parameter, value: &str) -> Option<RequestFault> {
+    let fault = |message: String| Some(RequestFault::parameter(parameter.name, message));
     match &parameter.schema {
         Schema::Integer { least, most } => {
             let fits = value.parse().is_ok_and(|number: i64| (*least..=*most).contains(&number));

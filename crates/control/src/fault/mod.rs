@@ -10,7 +10,7 @@ pub const MOST_FAULTS: usize = 50;
 /// One mistake of a request: its place, what is wrong, what to write instead. Never quotes a value: it may
 /// be a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct RequestFault {
     pub place: FaultPlace,
     pub message: String,
     pub hint: Option<String>,
@@ -23,7 +23,7 @@ pub enum FaultPlace {
     Header(&'static str),
 }
 
-impl Fault {
+impl RequestFault {
     pub fn at(pointer: &Pointer, message: impl Into<String>) -> Self {
         Self { place: FaultPlace::Body(pointer.clone()), message: message.into(), hint: None }
     }

@@ -4,7 +4,7 @@
 use trunkline_catalog::name::escaped;
 use trunkline_wire::is_json;
 
-use super::{Fault, FaultPlace};
+use super::{FaultPlace, RequestFault};
 
 /// What went wrong, as far as a caller tells one thing from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -139,7 +139,7 @@ pub(crate) struct ProblemText {
     pub(crate) detail: String,
     pub(crate) hint: Option<String>,
     pub(crate) instance: Option<String>,
-    pub(crate) errors: Vec<Fault>,
+    pub(crate) errors: Vec<RequestFault>,
     pub(crate) server: Option<About>,
     /// A JSON-RPC error as its server wrote it.
     pub(crate) error: Option<Vec<u8>>,
@@ -154,7 +154,7 @@ impl Problem {
     }
 
     /// A request with mistakes, all of them.
-    pub fn invalid(errors: Vec<Fault>) -> Self {
+    pub fn invalid(errors: Vec<RequestFault>) -> Self {
         let detail = match errors.as_slice() {
             [one] => format!("one mistake: {}", described(one)),
             [first, ..] => format!("{} mistakes; the first: {}", errors.len(), described(first)),
@@ -195,12 +195,12 @@ impl Problem {
         &self.text.detail
     }
 
-    pub fn errors(&self) -> &[Fault] {
+    pub fn errors(&self) -> &[RequestFault] {
         &self.text.errors
     }
 }
 
-fn described(fault: &Fault) -> String {
+fn described(fault: &RequestFault) -> String {
     match &fault.place {
         FaultPlace::Body(pointer) if pointer.as_str().is_empty() => {
             format!("the body {}", fault.message)

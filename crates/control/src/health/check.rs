@@ -35,6 +35,7 @@ pub fn infer(
     interval: Duration,
     patience: Duration,
 ) -> Inference {
+    // A server with open calls should be talking; five seconds without a word are enough to ask.
     let limit = if is_busy { interval.min(patience) } else { interval };
     match silent_for {
         Some(silence) if silence <= limit => Inference::Fine,
@@ -69,6 +70,7 @@ pub(super) fn is_checked(phase: ConnectionPhase) -> bool {
 /// time comes within two intervals, the third that fails within four, and the last one takes its time. `chance` is any number.
 pub(super) fn pause(interval: Duration, chance: u16) -> Duration {
     let share = f64::from(chance) / f64::from(u16::MAX);
+    // Never longer than the interval: the promise of how soon silence is noticed counts on it.
     interval.mul_f64(0.9 + 0.1 * share)
 }
 

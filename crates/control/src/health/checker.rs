@@ -84,11 +84,14 @@ impl Checker {
         end: &CancellationToken,
     ) {
         let rounds = async {
+            // Counted from the beginning: a fixed sleep after each check would drift by how long
+            // the check takes.
             let mut next = Instant::now();
             loop {
                 // A check that took long has used up the pause: the next one comes as if it had not.
                 next = (next + pause(plan.interval, chance())).max(Instant::now());
                 sleep_until(next).await;
+                // Looked at anew each time: a phase may change while the task sleeps.
                 if is_checked(server.phase()) {
                     self.check(plan, server).await;
                 }
@@ -105,6 +108,7 @@ impl Checker {
             Some(url) => by_url(&self.client, url).await,
             None => by_messages(plan, server).await,
         };
+        // After the answer: the sample says when the health was known.
         let at = (self.clock)();
         let Some(checked) = self.table.checked(&plan.server_id, &checkup, at) else { return };
         let status = checked.status;
@@ -114,6 +118,7 @@ impl Checker {
         // Replacing it ends its calls. They may take their time, but not for ever: a call whose client has
         // gone, or one without a deadline, must not keep a server that hangs.
         let may_be_replaced = !server.is_busy() || checked.failures >= CHECKS_UNTIL_REPLACED;
+        // With a URL of its own the server is watched by its operator; we only report.
         if status == Status::Error && plan.url.is_none() && may_be_replaced {
             server.condemn(checkup.detail.as_deref().unwrap_or_default());
         }
@@ -153,6 +158,7 @@ fn tell_log(server: &dyn CheckedServer, checked: &CheckOutcome, checkup: &Checku
 
 async fn by_messages(plan: &CheckPlan, server: &dyn CheckedServer) -> Checkup {
     let (silent_for, is_busy) = (server.silent_for(), server.is_busy());
+    // Traffic is proof enough: a busy server is not asked on top of its calls.
     if infer(silent_for, is_busy, plan.interval, PATIENCE) == Inference::Fine {
         return Checkup::inferred();
     }
@@ -160,6 +166,7 @@ async fn by_messages(plan: &CheckPlan, server: &dyn CheckedServer) -> Checkup {
     match timeout(PATIENCE, server.ask()).await {
         Ok(Ok(())) => answered(start, None),
         Ok(Err(why)) => failed(why),
+        // Asked again after the timeout: a server may answer calls while it is too slow for a ping.
         Err(_) => match unanswered(server.silent_for(), start.elapsed()) {
             Silence::Fine => Checkup::inferred(),
             Silence::Strike => failed(format!("no answer within {} s", PATIENCE.as_secs())),
@@ -170,6 +177,7 @@ async fn by_messages(plan: &CheckPlan, server: &dyn CheckedServer) -> Checkup {
 /// Any status from 200 to 299 is good.
 pub(super) async fn by_url(client: &Client, url: &Url) -> Checkup {
     let start = Instant::now();
+    // Another origin would be told what was meant for this one.
     let request = Request::get(url.clone()).following(Redirects::SameOrigin);
     let limits = Limits { deadline: PATIENCE, max_body: MOST_BODY };
     match client.send(request, limits).await {
@@ -192,6 +200,7 @@ fn failed(why: String) -> Checkup {
 /// Without random numbers all are checked at the same time, and that is all.
 fn chance() -> u16 {
     let mut bytes = [0; 2];
+    // Zeros then: every pause is the shortest, which is only less evenly spread.
     let _ = SystemRandom::new().fill(&mut bytes);
     u16::from_be_bytes(bytes)
 }

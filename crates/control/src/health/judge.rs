@@ -57,10 +57,14 @@ pub struct HealthRules {
 impl Default for HealthRules {
     fn default() -> Self {
         Self {
+            // Two strikes may be one slow moment of the machine; three are within two minutes at
+            // the usual interval.
             strikes: 3,
             elevated: 0.20,
+            // Half of `elevated`: the gap is what keeps a server at the edge from flapping.
             recovered: 0.10,
             useless: 0.90,
+            // Fewer calls make no rate: one failure of two is half of them.
             least_calls: 10,
             least_all_failed: 3,
             restarts: 3,
@@ -83,6 +87,7 @@ impl Display for DegradedReason {
         match self {
             Self::Checks { failures } => write!(out, "{failures} health checks in a row failed"),
             Self::Errors { failed, calls } => {
+                // No calls, no rate: the division would otherwise fail.
                 let percent = (100 * failed).checked_div(*calls).unwrap_or_default();
                 write!(out, "{percent} % of {calls} calls failed")
             }
@@ -98,6 +103,7 @@ pub fn judge(signals: &HealthSignals, rules: &HealthRules) -> (Status, Option<De
     match signals.phase {
         ConnectionPhase::Disconnected => (Status::Disconnected, None),
         ConnectionPhase::Connecting => (Status::Connecting, None),
+        // Without a reason: the connection's own error says more than a rule could.
         ConnectionPhase::Failed => (Status::Error, None),
         ConnectionPhase::Connected if signals.failures >= rules.strikes => {
             (Status::Error, Some(DegradedReason::Checks { failures: signals.failures }))
@@ -111,6 +117,7 @@ pub fn judge(signals: &HealthSignals, rules: &HealthRules) -> (Status, Option<De
 
 fn degraded(signals: &HealthSignals, rules: &HealthRules) -> Option<DegradedReason> {
     let HealthSignals { calls, failed_calls, tool_errors, restarts, .. } = *signals;
+    // First: failures of the connection weigh more than errors that tools report on purpose.
     if errors_are_elevated(signals, rules) {
         return Some(DegradedReason::Errors { failed: failed_calls, calls });
     }
@@ -139,6 +146,7 @@ pub(super) fn health(
         Status::Degraded => HealthStatus::Degraded,
         Status::Connected if signals.failures > 0 || fails => HealthStatus::Unknown,
         Status::Connected if checks + signals.calls > 0 => HealthStatus::Healthy,
+        // Not yet called and not yet checked is not the same as healthy.
         Status::Connected | Status::Connecting | Status::Disconnected => HealthStatus::Unknown,
     }
 }
@@ -146,6 +154,7 @@ pub(super) fn health(
 fn errors_are_elevated(signals: &HealthSignals, rules: &HealthRules) -> bool {
     let reaches = |share: f64| at_least(signals.failed_calls, signals.calls, share);
     if signals.was_degraded {
+        // At least one failure: with no calls left in the window, `0 >= 0` would hold for ever.
         signals.failed_calls > 0 && reaches(rules.recovered)
     } else {
         let all_failed =
@@ -161,6 +170,7 @@ fn hardly_any_succeeds(signals: &HealthSignals, rules: &HealthRules) -> bool {
 fn is_slow(signals: &HealthSignals, rules: &HealthRules) -> bool {
     let limit = rules.slow.map(|slow| slow.as_secs_f64() * 1_000.0);
     let over = signals.p95.zip(limit).is_some_and(|(p95, limit)| p95 > limit);
+    // A p95 of a handful of calls is the slowest of them.
     over && signals.calls >= rules.least_calls
 }
 

@@ -14,9 +14,12 @@ use super::window::{
     CallQuality, SPAN, SlidingWindow, WindowSlice, WindowSummary, minutes, pieces, together,
 };
 
+// A verdict sums up the whole window: at a thousand calls a second that would cost more than the
+// calls.
 /// A busy server is judged this often between its checks.
 const JUDGED_EVERY: Duration = Duration::from_secs(1);
 
+// Ten minutes, as the message of `DegradedReason::Restarts` says.
 /// A restart counts for so long.
 const RESTART_SPAN: Duration = Duration::from_secs(600);
 /// Restarts that are remembered of a server: more are not told apart.
@@ -147,6 +150,7 @@ pub struct RecentActivity {
 
 impl HealthTable {
     pub fn new(rules: HealthRules) -> Self {
+        // A counter and not the news itself: a listener that was slow looks at everything once.
         let (changes, _) = watch::channel(0);
         Self { rules, start: Instant::now(), servers: Mutex::new(HashMap::new()), changes }
     }
@@ -156,6 +160,8 @@ impl HealthTable {
         self.with(server_id, |tracked, _| {
             // Checks of the connection before say nothing about this one.
             if phase == ConnectionPhase::Connected && tracked.phase != phase {
+                // The first phase after a restart is the same server anew, so that old strikes
+                // would condemn it at once.
                 tracked.failures = 0;
             }
             tracked.phase = phase;
@@ -184,9 +190,11 @@ impl HealthTable {
     ) {
         let now = Instant::now();
         let mut wards = self.servers.lock();
+        // Not made here: a call that ends after its server was removed must not bring it back.
         let Some(tracked) = wards.get_mut(server_id) else { return };
         tracked.window.call(now - self.start, ended, took);
         if ended != CallQuality::Well {
+            // Built only now: most calls end well, and the words cost an allocation.
             tracked.failed_call = Some(trouble());
         }
         // A busy server would be judged for every call otherwise.
@@ -204,6 +212,7 @@ impl HealthTable {
         let mut wards = self.servers.lock();
         let tracked = wards.get_mut(server_id)?;
         tracked.window.check(now - self.start, checkup.ok, checkup.took);
+        // Saturating: a server may fail for weeks.
         tracked.failures = if checkup.ok { 0 } else { tracked.failures.saturating_add(1) };
         if let Some(detail) = checkup.detail.clone().filter(|_| !checkup.ok) {
             tracked.failed_check = Some(Incident { at, what: detail });
@@ -222,6 +231,7 @@ impl HealthTable {
         let now = Instant::now();
         let mut wards = self.servers.lock();
         let tracked = wards.get_mut(server_id)?;
+        // Judged again, for time alone changes a verdict: old failures leave the window.
         let changed = self.judge_again(tracked, now);
         let summary = tracked.window.summary(now - self.start);
         let ward = self.report(tracked, &summary);
@@ -235,6 +245,7 @@ impl HealthTable {
         &self,
         server_ids: impl IntoIterator<Item = &'a str>,
     ) -> RecentActivity {
+        // Held for all servers: their sums belong to one moment.
         let wards = self.servers.lock();
         let now = self.start.elapsed();
         let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
@@ -291,12 +302,15 @@ impl HealthTable {
     }
 
     fn judge_again(&self, tracked: &mut TrackedServer, now: Instant) -> bool {
+        // The oldest stand in front, so that the first one within the span ends the search.
         while tracked.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
             tracked.restarts.pop_front();
         }
         let signals = tracked.signals(&tracked.window.summary(now - self.start));
         let (status, reason) = judge(&signals, &self.rules);
         tracked.reason = reason;
+        // The reason is set before the comparison and not compared: other numbers are no change of
+        // the status.
         let before = std::mem::replace(&mut tracked.status, status);
         tracked.judged = now;
         before != tracked.status
@@ -328,6 +342,7 @@ impl HealthTable {
                 restarts: tracked.restarts.len(),
             },
             window: WindowTotals {
+                // The span is a constant of minutes; the bound is never reached.
                 seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
                 checks: summary.checks,
                 failed_checks: summary.failed_checks,

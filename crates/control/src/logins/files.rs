@@ -32,6 +32,7 @@ impl GrantFiles {
 
     fn path(&self, server: &str) -> PathBuf {
         let digest = Sha256::digest(server.as_bytes());
+        // Half of the digest: 128 bits do not collide by chance.
         let name = hex::encode(digest.get(..16).unwrap_or_default());
         self.directory.join(format!("{name}.json"))
     }
@@ -39,6 +40,7 @@ impl GrantFiles {
     fn read(&self, server: &str) -> io::Result<Option<KeptGrant>> {
         let mut bytes = zeroize::Zeroizing::new(Vec::new());
         match File::open(self.path(server)) {
+            // Bounded: what lies there may have been put there by others.
             Ok(file) => file.take(LARGEST).read_to_end(&mut bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -52,12 +54,15 @@ impl GrantFiles {
 
     /// What happens between reading and writing happens once at a time, in all processes.
     fn locked<T>(&self, act: impl FnOnce() -> Result<T, VaultError>) -> Result<T, VaultError> {
+        // The lock file needs the directory, also for the very first grant.
         self.make_directory()?;
         let lock = private().open(self.directory.join("lock")).map_err(failed)?;
         let until = Instant::now() + PATIENCE;
         loop {
             match lock.try_lock() {
                 Ok(()) => return act(),
+                // An error is not a held lock: on a file system without locks waiting would be in
+                // vain.
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => pause(),
                 Err(TryLockError::WouldBlock) => {
@@ -80,6 +85,7 @@ impl GrantFiles {
     }
 
     fn make_directory(&self) -> Result<(), VaultError> {
+        // 0700 at creation: a chmod afterwards would leave a moment in which others can read.
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)
     }
 

@@ -60,6 +60,8 @@ impl OAuth {
         let grant = match self.glance(server) {
             Glance::Use(grant) => grant,
             Glance::UseAndRenew(grant) => {
+                // The flight is not awaited: the token in hand still lives, and a call must not
+                // wait for an issuer.
                 drop(fly(&self.shared, server, RenewalReason::WhenDue));
                 grant
             }
@@ -80,6 +82,8 @@ impl OAuth {
     ) -> Result<(Token, Option<i64>), NoToken> {
         let grant = match self.glance(server) {
             Glance::Use(grant) => grant,
+            // What is handed out here is kept by its caller for minutes, so that a token about to
+            // end is no use.
             Glance::UseAndRenew(_) | Glance::Renew => {
                 flight::landed(fly(&self.shared, server, RenewalReason::WhenDue)).await?
             }
@@ -91,6 +95,7 @@ impl OAuth {
     /// Has somebody logged in or out elsewhere, with the same vault? What is known here is forgotten
     /// then. A vault that cannot be read says nothing.
     pub async fn is_outdated(&self, server: &str) -> bool {
+        // Loaded before the lock is taken: a vault may be a database, and the lock spans no await.
         let Ok(kept) = self.shared.vault.load(server).await else { return false };
         let usable = kept.filter(|kept| !kept.grant.is_lost());
         let there = usable.map(|kept| kept.grant.granted_at);
@@ -102,6 +107,7 @@ impl OAuth {
         }
         if let Some(slot) = slot {
             slot.known = None;
+            // Only what is known is dropped: a pause after an outage or an unsaved grant still counts.
         }
         true
     }
@@ -123,6 +129,8 @@ impl OAuth {
         token: &Token,
         challenge: Option<&Challenge>,
     ) -> Result<Token, NoToken> {
+        // RFC 6750, 3.1: `insufficient_scope` is not cured by a new token of the same grant; only a
+        // login can ask for more.
         if challenge.is_some_and(Challenge::wants_more_scope) {
             return Err(NoToken::NeedsAuth { reason: Reason::MoreScope });
         }
@@ -149,17 +157,23 @@ impl OAuth {
 
     /// Waits for renewals and logins that are under way.
     pub async fn close(&self) {
+        // Closed before waiting: a closed tracker still takes tasks, and `wait` ends only once it
+        // is closed.
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
 
     fn glance(&self, server: &str) -> Glance {
         let slots = self.shared.slots.lock();
+        // A server without a slot may still have a grant in the vault: the renewal looks there
+        // first.
         let Some(slot) = slots.get(server) else { return Glance::Renew };
         slot.glance(self.shared.settings.early, self.shared.now(), Instant::now())
     }
 
     /// A token goes to the server it was granted for: not to where somebody has moved its entry.
+    // RFC 8707: a token is bound to a resource. An entry that was moved to another host must not
+    // carry it there.
     fn token_for(&self, grant: &Grant, url: &str) -> Result<Token, NoToken> {
         if covers(&grant.resource, &address(url)?) {
             Ok(grant.token())
@@ -177,6 +191,8 @@ impl OAuthState {
     /// The slot of the server, for a moment.
     pub(super) fn slot<T>(&self, server: &str, look: impl FnOnce(&mut GrantSlot) -> T) -> T {
         let mut slots = self.slots.lock();
+        // By entry and not by `get_mut`: a note about a failure must not be lost because nothing
+        // was known yet.
         look(slots.entry(server.to_owned()).or_default())
     }
 }

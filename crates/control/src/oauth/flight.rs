@@ -69,9 +69,12 @@ impl GrantSlot {
         let Some(known) = &self.known else { return Glance::Renew };
         let grant = Arc::clone(known);
         match (advise(&grant.held, early, now), self.pause(moment)) {
+            // During an outage a token that still lives is used without another attempt per call.
             (Advice::Use, _) | (Advice::UseAndRenew, Some(_)) => Glance::Use(grant),
             (Advice::UseAndRenew, None) => Glance::UseAndRenew(grant),
             (Advice::Renew, Some(why)) => Glance::Refuse(why),
+            // An ended token is not refused here: the vault may hold a newer one of another
+            // replica.
             (Advice::Renew | Advice::Ended, _) => Glance::Renew,
         }
     }
@@ -85,6 +88,7 @@ impl GrantSlot {
 
     /// For how long the server has not taken this token.
     pub(super) fn rejected_for(&mut self, token: &Secret, now: Instant) -> Duration {
+        // Another token starts the count anew: its predecessor's rejections say nothing about it.
         let same = self.rejected.take().filter(|(rejected, _)| rejected == token);
         let (rejected, since) = same.unwrap_or_else(|| (token.clone(), now));
         self.rejected = Some((rejected, since));
@@ -99,6 +103,8 @@ impl GrantSlot {
 
     /// A new login: what was wrong before does not count any more.
     pub(super) fn start_over(&mut self, grant: Grant) {
+        // The flight stays: its task still holds the sender, and joining it is right whatever it
+        // finds.
         *self = Self { flight: self.flight.take(), ..Self::default() };
         self.know(grant);
     }
@@ -134,6 +140,8 @@ pub(super) fn fly(
 }
 
 pub(super) async fn landed(mut flight: watch::Receiver<Option<Renewal>>) -> Renewal {
+    // `wait_for` sees a value that was sent before it was called: a flight that landed meanwhile is
+    // not missed.
     let outcome = flight.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
     let crashed =
         || NoToken::Unavailable { why: "the renewal was interrupted".into(), retry_in: None };

@@ -46,9 +46,11 @@ pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, 
         strings(document.get(name)).iter().any(|member| member == wanted)
     };
     let flag = |name: &str| document.get(name).and_then(Value::as_bool) == Some(true);
+    // 2025-11-25, Authorization: a client MUST refuse to go on if the metadata does not offer S256.
     if !lists("code_challenge_methods_supported", "S256") {
         return Err(BadIssuer::NoPkce);
     }
+    // RFC 8414 makes the list mandatory; servers that leave it out grant codes all the same.
     if document.get("response_types_supported").is_some()
         && !lists("response_types_supported", "code")
     {
@@ -67,6 +69,7 @@ pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, 
         token: endpoint("token_endpoint")?,
         registration: optional("registration_endpoint")?,
         revocation: optional("revocation_endpoint")?,
+        // Absent and empty differ: without a list any method may be tried.
         auth_methods: methods.map(|methods| strings(Some(methods))),
         scopes: strings(document.get("scopes_supported")),
         says_iss: flag("authorization_response_iss_parameter_supported"),

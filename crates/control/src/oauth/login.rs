@@ -26,6 +26,7 @@ use crate::oauth::token::{self, TokenAnswer};
 use crate::oauth::vault::{Parked, VaultError};
 use crate::oauth::waiting::WaitingLogin;
 
+// A conflict needs a renewal that ends between load and save; three in a row do not happen.
 /// To keep a grant that others write to.
 const ATTEMPTS: usize = 3;
 
@@ -90,14 +91,19 @@ impl OAuth {
         let shared = &self.shared;
         let (net, limits) = (&shared.net, shared.settings.limits);
         let server = url("the server's address", login.url)?;
+        // Before anything is fetched: a redirect to a foreign host would hand the code to it.
         check_redirect(login.redirect_uri)?;
         let challenge = match login.challenge {
             Some(challenge) => Some(challenge.clone()),
             None => discover::challenge(net, limits, &server).await,
         };
         let resource = discover::resource(net, limits, &server, challenge.as_ref()).await?;
+        // Loaded before a client is chosen: a login again should use the client that the issuer
+        // knows already.
         let earlier = shared.vault.load(login.server).await?.map(|kept| kept.grant);
         let id = choose_issuer(&resource, login.client, earlier.as_ref());
+        // RFC 8414, 3.3: the metadata must name exactly the issuer that was looked up, or another
+        // could pose as it.
         let issuer = discover::issuer(net, limits, &server, id).await?;
         let granted = earlier.as_ref().filter(|grant| grant.issuer == issuer.id);
         let scope = scope::choose(
@@ -115,6 +121,8 @@ impl OAuth {
             token_endpoint: issuer.token.clone(),
             revocation_endpoint: issuer.revocation.clone(),
             client,
+            // Filled in by `wait_for_answer`: the verifier is made last, when nothing can fail any
+            // more but the store.
             verifier: Secret::new(""),
             redirect_uri: login.redirect_uri.to_owned(),
             resource: resource.id,
@@ -134,11 +142,14 @@ impl OAuth {
     /// The login that somebody has come back from: once, whichever process began it.
     pub async fn came_back(&self, state: &str) -> Result<Back, LoginError> {
         let shared = &self.shared;
+        // Taken and not looked at: a state is good once, also if two tabs come back.
         let own = shared.pending.lock().take(state, Instant::now());
         let waiting = match own.filter(|own| !own.is_shared) {
             Some(own) => Some(own),
             None => {
                 let kept = shared.vault.unpark(&id_of(state), shared.now()).await?;
+                // Zeroized: the parked login holds the PKCE verifier and perhaps the client's
+                // secret.
                 kept.map(zeroize::Zeroizing::new)
                     .and_then(|kept| WaitingLogin::from_json(&kept).ok())
             }
@@ -148,6 +159,7 @@ impl OAuth {
 
     pub async fn complete(&self, back: Back, callback: &Callback) -> Result<Granted, LoginError> {
         let waiting = back.0;
+        // RFC 9207, 2.4: the issuer in the answer is compared before the code is sent anywhere.
         let code = callback.check(&waiting.issuer, waiting.says_iss)?.clone();
         let shared = Arc::clone(&self.shared);
         // A browser that hangs up does not take the grant with it.
@@ -176,6 +188,7 @@ impl OAuthState {
             Ok(ClientSource::Dynamic(endpoint, method)) => {
                 // Somebody who starts a login twice does not need two clients.
                 let started =
+                    // A leaf lock, held for one look; the registration itself happens without it.
                     self.pending.lock().client(login.server, &issuer.id, login.redirect_uri);
                 if let Some(client) = started {
                     return Ok(client);
@@ -202,6 +215,7 @@ impl OAuthState {
         let answer = self.net.send(request, self.settings.limits).await;
         let answer =
             answer.map_err(|error| LoginError::Fetch { what: "the registration", error })?;
+        // RFC 7591, 3.2.1 says 201; some servers say 200.
         if !matches!(answer.status, 200 | 201) {
             let error: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
             let text = |name: &str| error.as_ref()?.get(name)?.as_str();
@@ -218,7 +232,9 @@ impl OAuthState {
         mut waiting: WaitingLogin,
         previous_issuer: Option<String>,
     ) -> Result<Started, LoginError> {
+        // RFC 7636: the verifier never leaves this process before the token request.
         let proof = Proof::from(&random().ok_or(LoginError::Random)?);
+        // 256 bits: the state alone proves that the browser is the one that was sent out.
         let state = BASE64_URL_SAFE_NO_PAD.encode(random().ok_or(LoginError::Random)?);
         let ask = Ask {
             client_id: &waiting.client.id,
@@ -236,6 +252,8 @@ impl OAuthState {
             scope: waiting.scope.clone(),
         };
         waiting.verifier = proof.verifier;
+        // Zeroized when dropped: it is the one place where the secrets of a login stand in plain
+        // text.
         let (secrets, now) = (zeroize::Zeroizing::new(waiting.to_json()), self.now());
         let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
         let parked = Parked {
@@ -245,6 +263,7 @@ impl OAuthState {
             now,
             until: now.saturating_add(patience),
         };
+        // Parked before the link is handed out: a browser may come back within the same second.
         waiting.is_shared = self.vault.park(parked).await?;
         // Also if it is shared: who begins again needs no other client.
         self.pending.lock().add(state, waiting, Instant::now());
@@ -256,6 +275,7 @@ impl OAuthState {
         mut waiting: WaitingLogin,
         code: &Secret,
     ) -> Result<Granted, LoginError> {
+        // Before the exchange: the lifetime of the token counts from its making, and early is safe.
         let now = self.now();
         let answer = self.exchange(&waiting, &waiting.client, code).await?;
         let mut verdict = token::judge(&answer);
@@ -263,6 +283,7 @@ impl OAuthState {
         let other = waiting.client.other_way().filter(|_| token::is_about_client(&answer));
         if let Some(other) = other {
             let again = token::judge(&self.exchange(&waiting, &other, code).await?);
+            // If the other way fails as well, the first answer is the one that explains.
             if matches!(again, TokenAnswer::Granted(_)) {
                 (waiting.client, verdict) = (other, again);
             }
@@ -290,6 +311,8 @@ impl OAuthState {
             scope: grant.scope.clone(),
             expires_at: grant.held.expires_at,
         };
+        // Kept before the slot knows it: a crash in between costs a look into the vault, not the
+        // grant.
         self.replace(&granted.server, &grant).await?;
         self.slot(&granted.server, |slot| slot.start_over(grant));
         Ok(granted)
@@ -304,8 +327,11 @@ impl OAuthState {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
+            // RFC 6749, 4.1.3: it must be repeated exactly as it was sent with the authorization
+            // request.
             ("redirect_uri", waiting.redirect_uri.as_str()),
             ("code_verifier", waiting.verifier.reveal()),
+            // RFC 8707, 2.2: named again here, so that the token is bound to this server.
             ("resource", waiting.resource.as_str()),
         ];
         let request = token::request(waiting.token_endpoint.clone(), client, &fields);
@@ -315,6 +341,8 @@ impl OAuthState {
 
     /// The new grant takes the place of whatever was there, also of another issuer's.
     async fn replace(&self, server: &str, grant: &Grant) -> Result<(), VaultError> {
+        // A renewal may save in between; a login is newer and wins, but not by ignoring the
+        // revision.
         for _ in 0..ATTEMPTS {
             let before = self.vault.load(server).await?;
             let (same, other): (Vec<_>, Vec<_>) =
@@ -342,6 +370,8 @@ impl OAuthState {
 
 /// Under what a login is kept: whoever reads it there does not know its state.
 fn id_of(state: &str) -> String {
+    // The state is a bearer secret: whoever could read the store would otherwise finish a login of
+    // others.
     BASE64_URL_SAFE_NO_PAD.encode(ring::digest::digest(&ring::digest::SHA256, state.as_bytes()))
 }
 
@@ -365,6 +395,7 @@ fn url(what: &'static str, text: &str) -> Result<Url, LoginError> {
 fn check_redirect(text: &str) -> Result<(), LoginError> {
     let what = "the address to come back to";
     let address = url(what, text)?;
+    // RFC 8252, 7.3: on this machine http is allowed, elsewhere the code would travel in the clear.
     if address.scheme() == Scheme::Https || is_loopback(&address) {
         return Ok(());
     }

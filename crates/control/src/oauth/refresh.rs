@@ -34,12 +34,14 @@ pub(super) async fn renew(shared: &OAuthState, server: &str, order: &RenewalReas
         Err(no) => return instead(shared, server, order, no),
     };
     let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
+    // The step is decided once without the hold and once with it: most callers need no hold at all.
     match step(shared, server, order, &kept) {
         NextStep::Use => return Ok(grant),
         NextStep::Login(reason) => return needs(reason),
         NextStep::Wait => return Err(NoToken::Rejected),
         NextStep::Lose(_) | NextStep::Ask => {}
     }
+    // Asked before the hold is taken: while the issuer is down, replicas need not queue for one.
     if let Some(no) = shared.slot(server, |slot| slot.pause(Instant::now())) {
         return instead(shared, server, order, no);
     }
@@ -58,6 +60,8 @@ async fn hold(shared: &OAuthState, server: &str) -> Result<Box<dyn Hold>, NoToke
     loop {
         match shared.vault.hold(server).await {
             Ok(Some(hold)) => return Ok(hold),
+            // Polled and not awaited: the hold may be a row or a file lock of another process,
+            // which wakes nobody.
             Ok(None) if Instant::now() < until => sleep(LOOK).await,
             Ok(None) => {
                 let why = "another process has not yet ended to renew it".to_owned();
@@ -80,6 +84,8 @@ async fn alone(shared: &OAuthState, server: &str, order: &RenewalReason) -> Rene
         NextStep::Login(reason) => needs(reason),
         NextStep::Wait => Err(NoToken::Rejected),
         NextStep::Lose(why) => lose(shared, server, kept, why).await,
+        // A compromised or moved server could name another issuer; the refresh token never goes
+        // there.
         NextStep::Ask if !is_trusted(shared, order, &kept).await => {
             let why = "the server now trusts another authorization server".to_owned();
             lose(shared, server, kept, why).await
@@ -101,6 +107,7 @@ enum NextStep {
 fn step(shared: &OAuthState, server: &str, order: &RenewalReason, kept: &KeptGrant) -> NextStep {
     let held = &kept.grant.held;
     match order {
+        // If the token in the vault is another one by now, the rejection is answered by using that.
         RenewalReason::Rejected { token, server: place, .. } if held.access == *token => {
             if !covers(&kept.grant.resource, place) {
                 return NextStep::Login(Reason::Moved);
@@ -110,6 +117,7 @@ fn step(shared: &OAuthState, server: &str, order: &RenewalReason, kept: &KeptGra
                 let renewed = slot.renewed_on_rejection.map(|at| now.duration_since(at));
                 (renewed, slot.rejected_for(token, now))
             });
+            // The slot is asked in one look: the two times belong to the same moment.
             on_rejection(held.refresh.is_some(), is_alive(held, shared.now()), renewed, rejected)
         }
         _ => match advise(held, shared.settings.early, shared.now()) {
@@ -143,6 +151,8 @@ async fn is_trusted(shared: &OAuthState, order: &RenewalReason, kept: &KeptGrant
     let RenewalReason::Rejected { server, challenge, .. } = order else { return true };
     let (net, limits) = (&shared.net, shared.settings.limits);
     let named = discover::resource(net, limits, server, challenge.as_ref()).await;
+    // A resource that cannot be discovered is no proof of a change: the grant's own issuer is
+    // asked.
     named.map_or(true, |resource| resource.issuers.contains(&kept.grant.issuer))
 }
 
@@ -153,12 +163,17 @@ async fn ask(shared: &OAuthState, server: &str, order: &RenewalReason, kept: Kep
     let fields = [
         ("grant_type", "refresh_token"),
         ("refresh_token", refresh.reveal()),
+        // RFC 8707, 2.2: the resource is repeated with the refresh token, so that the new token is
+        // bound to it again.
         ("resource", grant.resource.as_str()),
     ];
     let request = token::request(grant.token_endpoint.clone(), &grant.client, &fields);
+    // Taken before the request: a lifetime counts from when the issuer made the token, and that is
+    // not later than the answer. Early is safe, late is not.
     let asked_at = shared.now();
     let verdict = match shared.net.send(request, shared.settings.limits).await {
         Ok(answer) => token::judge(&answer),
+        // A request without an answer is no refusal: the refresh token may still be good.
         Err(error) => TokenAnswer::Later { why: error.to_string(), after: None },
     };
     match verdict {
@@ -167,6 +182,7 @@ async fn ask(shared: &OAuthState, server: &str, order: &RenewalReason, kept: Kep
             keep(shared, server, order, renewed, kept.revision).await
         }
         TokenAnswer::Refused(why) => refused(shared, server, kept, why).await,
+        // 5xx, 429 and broken connections: the grant is kept, and the next attempt waits.
         TokenAnswer::Later { why, after } => {
             tracing::warn!(server, issuer = grant.issuer, why, "a token could not be renewed");
             let no = shared.slot(server, |slot| {
@@ -190,6 +206,8 @@ async fn keep(
     grant: Grant,
     after: i64,
 ) -> Renewal {
+    // With the revision that was read: if another replica saved in between, this is a conflict and
+    // not a silent overwrite.
     match shared.vault.save(server, &grant, Some(after)).await {
         Ok(_) => Ok(shared.slot(server, |slot| {
             slot.trouble = None;
@@ -205,6 +223,8 @@ async fn keep(
         },
         Err(error) => {
             tracing::error!(server, %error, "a renewed token could not be kept and is not used");
+            // Kept in memory although it is not used: the issuer may have replaced the refresh
+            // token, and then the kept one is dead.
             shared.slot(server, |slot| slot.unsaved = Some((grant, after)));
             instead(shared, server, order, unavailable(&error))
         }
@@ -229,6 +249,7 @@ async fn keep_unsaved(shared: &OAuthState, server: &str) -> Result<(), VaultErro
 /// The issuer says that the grant is gone. With several replicas another one may just have renewed it.
 async fn refused(shared: &OAuthState, server: &str, kept: KeptGrant, why: String) -> Renewal {
     match current(shared, server).await {
+        // Compared as a whole: a refusal of an old refresh token says nothing about the newer one.
         Ok(newer) if newer != kept => usable(shared, server, newer),
         _ => lose(shared, server, kept, why).await,
     }
@@ -247,6 +268,8 @@ async fn lose(shared: &OAuthState, server: &str, kept: KeptGrant, why: String) -
     let saved = shared.vault.save(server, &grant, Some(kept.revision)).await;
     shared.slot(server, |slot| {
         slot.known = None;
+        // Only if the loss could not be written: otherwise the vault says so itself, also after a
+        // restart.
         slot.dead = saved.is_err().then(|| (grant.held.access, why.clone()));
     });
     needs(Reason::Lost(why))
@@ -255,8 +278,12 @@ async fn lose(shared: &OAuthState, server: &str, kept: KeptGrant, why: String) -
 /// The grant as it is kept now, if it is still one.
 async fn current(shared: &OAuthState, server: &str) -> Result<KeptGrant, NoToken> {
     let kept = shared.vault.load(server).await.map_err(|error| unavailable(&error))?;
+    // Taken after the load: the lock spans no await. What came in between is found at the next
+    // look.
     let mut slots = shared.slots.lock();
     let Some(kept) = kept else {
+        // The slot goes along with the grant: its failures belong to an issuer that no longer
+        // matters.
         slots.remove(server);
         return Err(NoToken::NeedsAuth { reason: Reason::Never });
     };
@@ -278,6 +305,7 @@ fn usable(shared: &OAuthState, server: &str, kept: KeptGrant) -> Renewal {
     let alive = is_alive(&kept.grant.held, shared.now());
     let grant = shared.slot(server, |slot| slot.know(kept.grant));
     let why = || "it was renewed elsewhere and has ended again".to_owned();
+    // No second renewal from here: two replicas that renew for each other in turns would never end.
     if alive { Ok(grant) } else { Err(NoToken::Unavailable { why: why(), retry_in: None }) }
 }
 
@@ -288,6 +316,7 @@ fn instead(shared: &OAuthState, server: &str, order: &RenewalReason, no: NoToken
     let known = known.filter(|_| matches!(no, NoToken::Unavailable { .. }));
     let known = known.filter(|known| match order {
         RenewalReason::WhenDue => is_alive(&known.held, shared.now()),
+        // Handing the rejected token out again would make the caller send it again.
         RenewalReason::Rejected { .. } => false,
     });
     known.ok_or(no)
@@ -297,7 +326,9 @@ fn with(grant: &Grant, tokens: Tokens, asked_at: i64) -> Grant {
     let mut renewed = grant.clone();
     let before = renewed.held.refresh.take();
     renewed.held =
+        // RFC 6749, 6: an issuer that sends no new refresh token lets the old one go on.
         HeldTokens::new(tokens.access, tokens.refresh.or(before), asked_at, tokens.lifetime);
+    // RFC 6749, 5.1: an omitted scope is the scope that was asked for.
     renewed.scope = tokens.scope.or(renewed.scope);
     renewed
 }

@@ -39,6 +39,7 @@ impl OAuthClient {
     /// registered itself was told how.
     pub(super) fn other_way(&self) -> Option<Self> {
         match &self.auth {
+            // A redirect address is remembered only of clients that registered themselves.
             Auth::Basic(secret) if self.redirect_uri.is_none() => {
                 Some(Self { auth: Auth::Post(secret.clone()), ..self.clone() })
             }
@@ -87,6 +88,8 @@ pub(super) fn choose(
     if let Some(given) = options.given {
         return by_hand(issuer, given, options.earlier).map(ClientSource::Ready);
     }
+    // Client ID metadata documents need no state at the issuer, so that they go before registration
+    // (2025-11-25, Authorization).
     if let Some(document) =
         options.document.filter(|url| issuer.takes_documents && is_document(url))
     {
@@ -94,6 +97,7 @@ pub(super) fn choose(
     }
     let earlier = options.earlier.filter(|(at, _)| *at == issuer.id).map(|(_, client)| client);
     let usable = |client: &&OAuthClient| {
+        // Issuers compare redirect addresses byte for byte; a client for another port is of no use.
         client.redirect_uri.as_deref() == Some(options.redirect_uri)
             && client.expires_at.is_none_or(|end| options.now < end)
     };
@@ -101,10 +105,13 @@ pub(super) fn choose(
         return Ok(ClientSource::Ready(client.clone()));
     }
     let endpoint = issuer.registration.clone().ok_or(NoClient::Unknown)?;
+    // RFC 8414: without a list the default is `client_secret_basic`, but for a registration any may
+    // be asked for.
     let offered = |method: &&str| match &issuer.auth_methods {
         None => true,
         Some(methods) => methods.iter().any(|listed| listed == method),
     };
+    // `none` first: a secret that does not exist cannot leak, and PKCE protects the code.
     let method = ["none", "client_secret_basic", "client_secret_post"].into_iter().find(offered);
     Ok(ClientSource::Dynamic(endpoint, method.ok_or(NoClient::Method)?))
 }
@@ -115,6 +122,8 @@ fn by_hand(
     earlier: Option<(&str, &OAuthClient)>,
 ) -> Result<OAuthClient, NoClient> {
     let used_at = earlier.filter(|(_, client)| client.id == given.client_id).map(|(at, _)| at);
+    // A client's secret goes to the issuer it was made for and nowhere else, whatever the server
+    // says now.
     if let Some(bound) = given.issuer.as_deref().or(used_at).filter(|bound| *bound != issuer.id) {
         return Err(NoClient::Elsewhere(bound.to_owned()));
     }
@@ -137,6 +146,7 @@ fn public(id: &str) -> OAuthClient {
 }
 
 fn is_document(url: &str) -> bool {
+    // The draft of metadata documents demands https and a path.
     url.starts_with("https://") && Url::parse(url).is_ok_and(|url| url.path() != "/")
 }
 
@@ -154,6 +164,7 @@ pub(super) fn application(
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": method,
+        // OpenID registration: `native` allows http on the loopback, `web` refuses it.
         "application_type": if local { "native" } else { "web" },
     });
     if let (Some(scope), Some(document)) = (scope, document.as_object_mut()) {
@@ -180,6 +191,7 @@ pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option
     let text =
         |name: &str| document.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let id = text("client_id")?;
+    // RFC 7591, 3.2.1: the server may change what was asked for, and what it says counts.
     let method = text("token_endpoint_auth_method").unwrap_or(asked);
     let auth = match (method, text("client_secret")) {
         ("none", _) => Auth::None,
@@ -188,6 +200,7 @@ pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option
         _ => return None,
     };
     let end = document.get("client_secret_expires_at").and_then(Value::as_i64);
+    // RFC 7591, 3.2.1: zero means that the secret does not expire.
     let end = end.filter(|seconds| *seconds > 0 && auth != Auth::None);
     Some(OAuthClient {
         id: id.to_owned(),

@@ -8,6 +8,7 @@ use crate::oauth::registration::OAuthClient;
 use crate::oauth::token;
 use crate::oauth::vault::VaultError;
 
+// A vault that keeps returning grants is broken; the loop must end all the same.
 /// Grants of one server.
 const MOST: usize = 8;
 
@@ -16,15 +17,19 @@ impl OAuth {
     /// the grant is gone from here in any case.
     pub async fn forget(&self, server: &str) -> Result<bool, VaultError> {
         let shared = &self.shared;
+        // First: a login that comes back from the browser now must find nothing to complete.
         shared.pending.lock().forget(server);
         shared.vault.abandon(server).await?;
         let mut told = false;
         // Several only if a change of the issuer was interrupted.
         for _ in 0..MOST {
             let Some(kept) = shared.vault.load(server).await? else { break };
+            // Deleted before it is revoked: a crash in between leaves a token that ends by itself,
+            // not one that is dead and still used.
             shared.vault.delete(server, &kept.grant.issuer).await?;
             told = shared.revoke(&kept.grant).await;
         }
+        // Last: a call that came meanwhile may have put a slot back.
         shared.slots.lock().remove(server);
         Ok(told)
     }
@@ -51,6 +56,8 @@ impl OAuthState {
         let refresh = grant.held.refresh.as_ref().map(|token| ("refresh_token", token));
         let mut told = true;
         for (kind, value) in refresh.into_iter().chain([("access_token", &grant.held.access)]) {
+            // RFC 7009, 2.1: the hint is optional; issuers that store both kinds in one table find
+            // the token sooner.
             let fields = [("token", value.reveal()), ("token_type_hint", kind)];
             told &= self.tell(endpoint, &grant.client, &fields).await;
             if !told {
@@ -63,6 +70,8 @@ impl OAuthState {
     async fn tell(&self, endpoint: &Url, client: &OAuthClient, fields: &[(&str, &str)]) -> bool {
         let request = token::request(endpoint.clone(), client, fields);
         match self.net.send(request, self.settings.limits).await {
+            // RFC 6749, 2.3.1: an issuer must take Basic authentication, but some only read the
+            // form.
             Ok(answer) if matches!(answer.status, 400 | 401) => {
                 let request = token::request_with_form(endpoint.clone(), client, fields);
                 let again = self.net.send(request, self.settings.limits).await;

@@ -100,23 +100,29 @@ pub(super) fn judge(answer: &Response) -> TokenAnswer {
     match answer.status {
         200 => match document.as_ref().map(tokens) {
             Some(Ok(tokens)) => TokenAnswer::Granted(tokens),
+            // An answer with 200 that cannot be read is a fault of the server's, not a refusal: the
+            // grant stays.
             Some(Err(why)) => later(format!("its answer {why}")),
             None => later("its answer is not JSON".to_owned()),
         },
+        // RFC 6749, 5.2: errors come with 400 or 401; some servers use 403.
         status @ (400..=403) => {
             let text = |name: &str| document.as_ref()?.get(name)?.as_str();
             match text("error") {
+                // These say that the issuer is at fault; the grant is not lost by it.
                 Some("temporarily_unavailable" | "server_error" | "slow_down") => {
                     later(format!("it answered {status}"))
                 }
                 Some(error) => TokenAnswer::Refused(shown(error, text("error_description"))),
                 // A 401 without words is about the client, which will not get better by itself.
                 None if status == 401 => TokenAnswer::Refused("invalid_client".to_owned()),
+                // A 400 or 403 without a word may come from a proxy in between.
                 None => later(format!("it answered {status}")),
             }
         }
         status => {
             let seconds = answer.text("retry-after").and_then(|text| text.trim().parse().ok());
+            // Bounded: a server that says "in a day" must not switch a login off for a day.
             let after = seconds.map(|seconds: u64| Duration::from_secs(seconds.min(LONGEST_PAUSE)));
             TokenAnswer::Later { why: format!("it answered {status}"), after }
         }
@@ -127,6 +133,7 @@ pub(super) fn judge(answer: &Response) -> TokenAnswer {
 pub(super) fn is_about_client(answer: &Response) -> bool {
     let document: Option<Value> = serde_json::from_slice(&answer.body).ok();
     let error = document.as_ref().and_then(|document| document.get("error")?.as_str());
+    // RFC 6749, 5.2: 401 if the client tried a header, 400 if it did not.
     answer.status == 401 || (answer.status == 400 && error == Some("invalid_client"))
 }
 
@@ -147,6 +154,8 @@ fn tokens(document: &Value) -> Result<Tokens, &'static str> {
     };
     let access = token("access_token")?.ok_or("holds no access token")?;
     let kind = document.get("token_type").and_then(Value::as_str).ok_or("has no token type")?;
+    // RFC 6749, 5.1: the type is compared without case. Another one (DPoP, mac) could not be sent
+    // as Bearer.
     if !kind.eq_ignore_ascii_case("bearer") {
         return Err("is of another type than Bearer");
     }
@@ -155,6 +164,7 @@ fn tokens(document: &Value) -> Result<Tokens, &'static str> {
         Some(value) => {
             let seconds = value.as_u64().or_else(|| whole_seconds(value));
             let seconds = seconds.ok_or("has an `expires_in` that is no number of seconds")?;
+            // Bounded, so that adding it to the clock cannot overflow.
             Some(Duration::from_secs(seconds.min(LONGEST_LIFE)))
         }
     };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trunkline_store::seal::{self, Key, KeyError, KeyFileError, Keyring};
+use trunkline_store::seal::{self, KeyError, KeyFileError, Keyring, SealKey};
 use zeroize::Zeroizing;
 
 use super::keyring;
@@ -25,11 +25,11 @@ pub enum KeySource {
 /// The key, and whether it has been made just now.
 #[derive(Debug)]
 pub struct KeyFound {
-    pub key: Key,
+    pub key: SealKey,
     pub is_new: bool,
     /// The one that is about to take its place: a rotation was interrupted, and some secrets may be
     /// sealed with this one already.
-    pub next: Option<Key>,
+    pub next: Option<SealKey>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,10 +67,12 @@ impl KeySource {
 
     pub fn resolve(&self) -> Result<KeyFound, KeySourceError> {
         match self {
-            Self::Given(text) => Key::parse(text).map(KeyFound::old).map_err(KeySourceError::Given),
+            Self::Given(text) => {
+                SealKey::parse(text).map(KeyFound::old).map_err(KeySourceError::Given)
+            }
             Self::Keyring(description) => {
                 let key = keyring::payload(description)
-                    .and_then(|text| Key::parse(&text).map_err(|error| error.to_string()));
+                    .and_then(|text| SealKey::parse(&text).map_err(|error| error.to_string()));
                 let description = description.clone();
                 key.map(KeyFound::old).map_err(|why| KeySourceError::Keyring { description, why })
             }
@@ -80,11 +82,11 @@ impl KeySource {
 }
 
 impl KeyFound {
-    fn old(key: Key) -> Self {
+    fn old(key: SealKey) -> Self {
         Self { key, is_new: false, next: None }
     }
 
-    fn of_file(key: Key, path: &Path) -> Result<Self, KeyFileError> {
+    fn of_file(key: SealKey, path: &Path) -> Result<Self, KeyFileError> {
         match seal::load(&next_to(path)) {
             Ok(next) => Ok(Self { next: Some(next), ..Self::old(key) }),
             Err(KeyFileError::Missing { .. }) => Ok(Self::old(key)),

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use trunkline_store::Store;
-use trunkline_store::seal::{self, Key, KeyFileError, Keyring, Rewrapped, RotateError, Unlocked};
+use trunkline_store::seal::{
+    self, KeyFileError, Keyring, Rewrapped, RotateError, SealKey, Unlocked,
+};
 
 use super::safe::{PEPPER, PEPPER_AAD};
 
@@ -23,7 +25,7 @@ pub enum RotationError {
 
 /// Until it has returned, both keys are needed; then only the new one is. Run again with the same
 /// keys, it goes on where it was interrupted. No other process may seal with the old key meanwhile.
-pub async fn rotate(store: &Store, old: Key, new: Key) -> Result<Rewrapped, RotationError> {
+pub async fn rotate(store: &Store, old: SealKey, new: SealKey) -> Result<Rewrapped, RotationError> {
     let keys = Keyring::new(new).with_older(old);
     match store.unlock(&keys).await? {
         Unlocked::Yes => {}
@@ -52,8 +54,8 @@ pub(super) fn next_to(path: &Path) -> PathBuf {
 #[derive(Debug)]
 pub struct FileRotation {
     path: PathBuf,
-    pub old: Key,
-    pub new: Key,
+    pub old: SealKey,
+    pub new: SealKey,
 }
 
 impl FileRotation {

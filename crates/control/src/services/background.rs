@@ -32,6 +32,8 @@ impl Background {
         let end = self.end.clone();
         self.tasks.spawn(async move {
             tokio::select! {
+                // Cancellation needs no order of its own: the task is dropped at its next await in
+                // any case.
                 () = end.cancelled() => {}
                 () = task => {}
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
-use trunkline_store::seal::Key;
+use trunkline_store::seal::SealKey;
 use trunkline_store::{AuditKey, Store, StoreError, StoreOptions};
 
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
@@ -79,6 +79,7 @@ pub enum BootError {
     Keys(#[from] KeysError),
 }
 
+// Short, for a person waits in a browser meanwhile; not shorter, for each look is a query.
 /// A login may have been made at another replica.
 const LOOK: Duration = Duration::from_secs(5);
 /// In the data directory: how many records could not be written.
@@ -87,6 +88,7 @@ const AUDIT_LOST: &str = "audit-lost";
 impl ControlPlane {
     /// Opens everything; nothing is connected before `attach`.
     pub async fn boot(settings: Settings) -> Result<StartedControlPlane, BootError> {
+        // First: the key file and the lock of the store lie in it.
         make_directory(&settings)?;
         // Before the key is read: `trunkline key rotate` may be replacing it.
         let lock = StoreLock::shared(&settings.storage.store)?;
@@ -96,6 +98,7 @@ impl ControlPlane {
         let is_locked = safe.is_locked();
         // The key file was missing, and a new key opens nothing: better no start than a locked one.
         if found.is_new && is_locked {
+            // Waits until the file is closed: the operator may start it again at once.
             store.close().await;
             return Err(withdrawn(&settings.storage.key));
         }
@@ -117,11 +120,13 @@ impl ControlPlane {
             is_locked,
         };
         let keys = Arc::new(ApiKeys::open(store.clone(), fixed).await?);
+        // Only a shared store: that of a file is guarded by the lock of the file.
         if settings.storage.store.file().is_none() {
             // Before the first request: `trunkline key rotate` looks for this mark.
             leave_mark(&store).await?;
         }
         let plane = Wiring::new(settings, store, safe, keys).start(lock);
+        // Before anybody is served: a request in the first second must not find an empty directory.
         plane.0.loops.live.known.reload().await?;
         plane.0.skills.read_taxonomy().await?;
         let admin_token = admin.fresh.zip(admin.file);
@@ -174,6 +179,7 @@ impl Wiring {
         let checker = self.start_checker();
         let identity = self.start_identity();
         if self.settings.storage.store.file().is_none() {
+            // A task, because a mark is only good for a while.
             let (store, end) = (self.store.clone(), self.background.end().clone());
             self.background.spawn(async move { leave_marks(&store, &end).await });
         }
@@ -256,6 +262,7 @@ impl Wiring {
             background: background.clone(),
             monitor: Arc::clone(&loops.monitor),
             classify: wake,
+            // One permit: each change is judged by what the one before has left.
             changing: Semaphore::new(1),
         };
         let overview = OverviewService {
@@ -298,6 +305,7 @@ impl Wiring {
     fn start_checker(&self) -> Checker {
         let policy = self.settings.registration.reach.clone();
         let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
+        // Bounded: when the store is slow, samples are dropped and checks go on.
         let (samples, kept) = mpsc::channel(health::WAITING);
         let (store, end) = (self.store.clone(), self.background.end().clone());
         self.background.spawn(async move { health::keep(&store, kept, clock::now, &end).await });
@@ -334,6 +342,7 @@ impl Wiring {
 
 /// With a client document, where authorization servers can fetch it.
 fn oauth_settings(settings: &Settings) -> oauth::Settings {
+    // An authorization server refuses a document that it cannot fetch over https.
     let base = settings.public_url.as_ref().filter(|base| base.starts_with("https://"));
     let client_document = base.map(|base| format!("{base}{DOCUMENT}"));
     oauth::Settings {
@@ -350,6 +359,7 @@ fn lost(live: Arc<LiveServers>, audit: Audit) -> Lost {
 
 /// A store that is opened with these keys.
 pub(super) fn options(found: &KeyFound) -> StoreOptions {
+    // Both keys while a rotation is under way: the head of the log may be sealed with either.
     let keys = std::iter::once(&found.key).chain(&found.next);
     StoreOptions { audit_keys: keys.map(audit_key).collect() }
 }
@@ -377,16 +387,19 @@ async fn leave_marks(store: &Store, end: &CancellationToken) {
     loop {
         tokio::select! {
             () = end.cancelled() => return,
+            // Slept after the first mark, which `boot` has left itself.
             () = tokio::time::sleep(MARK_EVERY) => {}
         }
         if let Err(error) = leave_mark(store).await {
+            // Not fatal: the mark only helps `key rotate` to refuse, and the next one comes soon.
             tracing::debug!(%error, "the mark that this store is being served cannot be written");
         }
     }
 }
 
 /// The key that the end of the audit log is authenticated with: made of the operator's.
-pub(super) fn audit_key(key: &Key) -> AuditKey {
+pub(super) fn audit_key(key: &SealKey) -> AuditKey {
+    // Derived and not the key itself: who could forge the log's head could otherwise open secrets.
     AuditKey::new(key.derive(b"trunkline audit head"))
 }
 
@@ -395,6 +408,8 @@ async fn pepper(safe: &Safe, store: &Store) -> Result<Pepper, SecretError> {
     match safe.pepper(store).await {
         Ok(bytes) => Ok(Pepper::new(&bytes)),
         Err(SecretError::Locked) => {
+            // Random and thrown away: with any fixed pepper, keys of another installation might
+            // fit.
             let bytes = crate::access::random().map_err(|_| SecretError::NoRandom)?;
             Ok(Pepper::new(&bytes))
         }
@@ -406,6 +421,7 @@ fn make_directory(settings: &Settings) -> Result<(), BootError> {
     let path = &settings.storage.data_dir;
     DirBuilder::new()
         .recursive(true)
+        // 0700 at creation: the directory holds the key and the admin token.
         .mode(0o700)
         .create(path)
         .map_err(|error| BootError::Directory { path: path.clone(), error })

@@ -26,6 +26,8 @@ impl ConnectionOpener {
         &self,
         record: &ServerRecord,
     ) -> Result<(Resolved, BTreeSet<String>), NoConnection> {
+        // Read for each connection and kept nowhere: secrets live in memory only as long as the
+        // process that needs them.
         let credentials = self.store.credentials(&record.id).await.map_err(NoConnection::NotNow)?;
         let connection = self.safe.open(record, &credentials)?;
         // Only the secrets that it refers to are opened.
@@ -55,6 +57,8 @@ impl ConnectionOpener {
             Ok(opened) => return Ok((opened, credentials)),
             Err(error) => error,
         };
+        // Looked up only after the failure: almost always record and values fit, and that costs no
+        // second query.
         match self.store.server(&record.id).await {
             Err(StoreError::NotFound) => Err(no_such_server(&record.id)),
             Ok(now) if now.revision != record.revision => Err(store_problem(&StoreError::Stale)),
@@ -108,6 +112,7 @@ pub(super) fn may_log_in(transport: &Transport) -> bool {
     match transport {
         Transport::Stdio { .. } => false,
         Transport::Remote { headers, .. } => {
+            // Header names are compared without case (RFC 9110, 5.1).
             !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
         }
     }

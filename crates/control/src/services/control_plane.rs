@@ -32,6 +32,7 @@ use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
 
+// Three steps of five seconds stay below the ninety that systemd waits by default before it kills.
 /// How long each step of the shutdown may take.
 const SHUTDOWN_STEP: Duration = Duration::from_secs(5);
 
@@ -153,6 +154,7 @@ impl ControlPlane {
         if !loops.live.set_fleet(fleet) {
             return;
         }
+        // Set once, before the first event can be lost; read by the metrics only.
         *overview.sink.lock() = Some(sink);
         let reconciler = Arc::clone(&loops.reconciler);
         background.spawn(async move { reconciler.run().await });
@@ -168,11 +170,13 @@ impl ControlPlane {
     /// Writes down what waits, and closes everything.
     pub async fn close(&self) {
         let ControlPlaneParts { background, audit, logins, store, .. } = &*self.0;
+        // First, so that loops stop asking the store before it is closed.
         background.end().cancel();
         // A grant that was just given is kept.
         drop(tokio::time::timeout(SHUTDOWN_STEP, logins.oauth().close()).await);
         // Before the tasks: its writer is one of them, and needs the store.
         audit.close(Instant::now() + SHUTDOWN_STEP).await;
+        // `wait` ends only once the tracker is closed and empty.
         background.tasks().close();
         if tokio::time::timeout(SHUTDOWN_STEP, background.tasks().wait()).await.is_err() {
             let (tasks, seconds) = (background.tasks().len(), SHUTDOWN_STEP.as_secs());
@@ -181,6 +185,7 @@ impl ControlPlane {
                 "tasks of the control plane did not end within {seconds} s; they are cut off"
             );
         }
+        // Last: every task above may write up to its end.
         store.close().await;
     }
 }

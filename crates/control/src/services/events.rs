@@ -48,9 +48,12 @@ impl EventBus {
     }
 
     pub(super) fn publish(&self, event: ServerEvent) {
+        // Numbered and sent under one lock: two events at once would otherwise arrive in the wrong
+        // order.
         let mut history = self.history.lock();
         history.last += 1;
         let event = (history.last, event);
+        // Compared with equality: each event adds one and takes away one.
         if history.newest.len() == WAITING {
             history.newest.pop_front();
         }
@@ -67,6 +70,8 @@ impl EventBus {
         let history = self.history.lock();
         let is_missed = |told: &&NumberedEvent| after.is_some_and(|after| told.0 > after);
         let missed = history.newest.iter().filter(is_missed).cloned().collect();
+        // Subscribed under the lock: what is published from now on comes by the channel and is not
+        // among `missed`.
         (missed, self.listeners.subscribe())
     }
 }

@@ -25,11 +25,13 @@ pub struct KeyGate {
 impl KeyGate {
     fn decide(&self, authorization: Option<&[u8]>, peer: SocketAddr) -> Result<Principal, Refusal> {
         let known = self.keys.known();
+        // The clock is read once per decision; a token that ends this second is judged by one time.
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
         if let Err(refusal) = principal.require(Action::UseMcp) {
             self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
             return Err(refusal);
         }
+        // Noted after the decision: a refused key is not used.
         if let Credential::Key(id) = principal.credential() {
             self.keys.used(id, clock::now());
         }
@@ -42,6 +44,8 @@ impl KeyGate {
             self.rejected.count_rejected(*refusal, peer.ip(), clock::now());
         }
         decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
+            // RFC 6750, 3 and RFC 9728, 5.1: a refusal names where the resource's metadata is
+            // found.
             status: refusal.status(),
             challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
             message: refusal.to_string(),
@@ -55,6 +59,7 @@ impl Gate for KeyGate {
         let bearer = || bearer_of(asking.authorization).ok().flatten();
         // Another replica may have made the key a moment ago: the store is asked before it is refused.
         if decided == Err(Refusal::Unknown) && self.keys.may_be_new(bearer()) {
+            // Owned copies: the answer outlives the request that asked.
             let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
             let peer = asking.peer;
             return Admission::Later(Box::pin(async move {
@@ -75,6 +80,8 @@ impl Gate for KeyGate {
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
         let peer = asking.peer;
         Admission::Later(Box::pin(async move {
+            // At most one fetch is under way, whoever waits for it: a forged `kid` must not become
+            // a flood.
             issuer.renewed().await;
             gate.told(gate.decide(shown.as_deref(), peer), peer)
         }))
@@ -86,6 +93,7 @@ impl Gate for KeyGate {
 
     fn holds(&self, pass: &Pass) -> bool {
         let (credential, _) = read_label(&pass.label);
+        // Tokens of an issuer cannot be revoked here; their end is in the pass itself.
         let Some(id) = credential.strip_prefix("key:") else { return true };
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }

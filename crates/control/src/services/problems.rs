@@ -3,7 +3,7 @@
 use trunkline_catalog::name::escaped;
 use trunkline_store::StoreError;
 
-use crate::fault::{Fault, Pointer, Problem, ProblemKind};
+use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::secrets::SecretError;
 
 pub(super) fn no_such_tool(id: &str) -> Problem {
@@ -36,7 +36,9 @@ pub(super) fn secret_problem(error: &SecretError, at: &Pointer) -> Problem {
         SecretError::Locked => Problem::new(ProblemKind::StoreUnavailable, error.to_string())
             .hint("start Trunkline with the key that this store was sealed with"),
         SecretError::Store(error) => store_problem(error),
-        error if error.is_the_callers() => Problem::invalid(vec![Fault::at(at, error.to_string())]),
+        error if error.is_the_callers() => {
+            Problem::invalid(vec![RequestFault::at(at, error.to_string())])
+        }
         error => Problem::new(ProblemKind::Internal, error.to_string()),
     }
 }

@@ -10,7 +10,7 @@ use super::page::{Page, Paged};
 use super::problems::{secret_problem, store_problem};
 use super::records::record;
 use crate::clock;
-use crate::fault::{Fault, Pointer, Problem, ProblemKind};
+use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
 use crate::secrets::{NamedSecret, Safe, SecretError, SecretUser};
 
@@ -183,9 +183,10 @@ fn names(users: &[SecretUser]) -> String {
 
 fn problem(error: &SecretError) -> Problem {
     match error {
-        SecretError::Name(_) => {
-            Problem::invalid(vec![Fault::parameter("name", "is not a name a secret can have")])
-        }
+        SecretError::Name(_) => Problem::invalid(vec![RequestFault::parameter(
+            "name",
+            "is not a name a secret can have",
+        )]),
         SecretError::Store(error) => store_problem(error),
         error => secret_problem(error, &Pointer::root().key("value")),
     }

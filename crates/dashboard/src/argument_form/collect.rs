@@ -12,7 +12,7 @@ pub(crate) fn collect(fields: &[Field], filled: &Filled) -> Result<String, Vec<M
     if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes) }
 }
 
-/// The same without what is wrong: to go on with as JSON.
+/// The arguments without those that are wrong: a person goes on with them as JSON.
 pub(crate) fn draft(fields: &[Field], filled: &Filled) -> String {
     object(fields, filled, &mut Vec::new())
 }

@@ -195,7 +195,7 @@ impl ActivityFilter {
         path
     }
 
-    /// The same, further back.
+    /// The address of these filters from `cursor` on, which is further back.
     fn address(&self, cursor: &str) -> String {
         let span = self.span.map(|span| ("span", span.to_owned()));
         let parts = self.filters.iter().cloned().chain(span).chain([("cursor", cursor.to_owned())]);

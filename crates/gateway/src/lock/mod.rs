@@ -80,7 +80,7 @@ pub(crate) type MutexGuard<'a, T> = Guard<parking_lot::MutexGuard<'a, T>>;
 #[derive(Debug)]
 pub(crate) struct Guard<G> {
     guard: G,
-    _held: order::Held,
+    _held: order::HeldRank,
 }
 
 impl<G: Deref> Deref for Guard<G> {
@@ -111,7 +111,7 @@ mod order {
     }
 
     /// Notes that a lock is taken. Panics if one of the same or a lower place in the table is held.
-    pub(super) fn take<R: Rank>() -> Held {
+    pub(super) fn take<R: Rank>() -> HeldRank {
         let before = HELD.with_borrow_mut(|held| {
             let before = held.iter().copied().filter(|(place, _)| *place >= R::PLACE).max();
             if before.is_none() {
@@ -125,7 +125,7 @@ mod order {
         {
             wrong_order(R::NAME, before);
         }
-        Held { place: before.is_none().then_some(R::PLACE) }
+        HeldRank { place: before.is_none().then_some(R::PLACE) }
     }
 
     #[cold]
@@ -135,11 +135,11 @@ mod order {
     }
 
     #[derive(Debug)]
-    pub(super) struct Held {
+    pub(super) struct HeldRank {
         place: Option<u8>,
     }
 
-    impl Drop for Held {
+    impl Drop for HeldRank {
         fn drop(&mut self) {
             // By its place and not from the top: guards may be dropped in any order.
             HELD.with_borrow_mut(|held| held.retain(|(place, _)| Some(*place) != self.place));
@@ -151,11 +151,11 @@ mod order {
 #[cfg(not(debug_assertions))]
 mod order {
     #[derive(Debug)]
-    pub(super) struct Held;
+    pub(super) struct HeldRank;
 
     #[inline]
-    pub(super) const fn take<R>() -> Held {
-        Held
+    pub(super) const fn take<R>() -> HeldRank {
+        HeldRank
     }
 }
 

@@ -14,14 +14,14 @@ pub(crate) trait Rank {
 macro_rules! ranks {
     ($($(#[$reason:meta])* $name:ident)*) => {
         #[derive(Clone, Copy)]
-        enum Place { $($name),* }
+        enum RankOrder { $($name),* }
         $(
             $(#[$reason])*
             #[derive(Debug)]
             pub(crate) struct $name;
 
             impl Rank for $name {
-                const PLACE: u8 = Place::$name as u8;
+                const PLACE: u8 = RankOrder::$name as u8;
                 const NAME: &'static str = stringify!($name);
             }
         )*

@@ -19,12 +19,16 @@ pub(super) fn take_batch(
     take: impl Fn(&Message<'_>, &ResponseSink, &mut FlushSet),
 ) {
     let members: Vec<&[u8]> = elements(batch).map(|at| at.of(batch)).collect();
+    // JSON-RPC 2.0, 6: an empty array is an invalid request, answered by one error and not by an
+    // array.
     if members.is_empty() || members.len() > BATCH_MEMBERS {
         let why = format!("a batch has 1 to {BATCH_MEMBERS} messages");
         return refuse(b"null", &CallError::InvalidRequest(why), sink, touched);
     }
+    // Counted before any is taken: an answer that comes at once must not find itself the last.
     let awaited = members.iter().filter(|member| is_answered(member)).count();
     if awaited == 0 {
+        // JSON-RPC 2.0, 6: nothing is returned for a batch of notifications only.
         sink.unanswered(touched);
     }
     let answers = BatchAnswers { sink: sink.clone(), left: awaited, array: Vec::new() };
@@ -82,6 +86,7 @@ impl BatchSink {
 
 impl Responder for BatchSink {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        // Cloned out of the lock: saying something takes the locks of the connection.
         let sink = self.0.lock().sink.clone();
         sink.say(bytes, edits, touched)
     }
@@ -89,6 +94,7 @@ impl Responder for BatchSink {
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         {
             let mut answers = self.0.lock();
+            // In the order in which they come: JSON-RPC 2.0, 6 lets the answers be in any order.
             let comma = if answers.array.is_empty() { b'[' } else { b',' };
             answers.array.push(comma);
             edits.write(payload.bytes(), &mut answers.array);

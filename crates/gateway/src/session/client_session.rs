@@ -97,6 +97,7 @@ impl Session {
 
     /// Was a revision negotiated in which several messages may come at once (2025-03-26)?
     pub(crate) fn allows_batches(&self) -> bool {
+        // Relaxed: set by `initialize`, which the client waits for before it sends a batch.
         self.batches.load(Ordering::Relaxed)
     }
 
@@ -108,6 +109,7 @@ impl Session {
         }
         let example = format!("server{}tool", self.context.view.naming.separator());
         if let Some(advice) = refuses(name, [example.as_str()])
+            // Relaxed: at worst the advice is given twice.
             && !self.advised.swap(true, Ordering::Relaxed)
         {
             tracing::warn!("{advice}");
@@ -116,10 +118,13 @@ impl Session {
 
     /// Tells the client of changed lists for as long as the session lasts, at most once a pause.
     pub(crate) async fn announce_changes(self: Arc<Self>) {
+        // The simple product declares no `listChanged` (2025-11-25, Lifecycle), so that nothing may
+        // be announced.
         if self.context.gateway_info.simple {
             return;
         }
         let registry = Arc::clone(&self.context.registry);
+        // Subscribed before the servers are waited for: a change in between is not missed.
         let mut changes = registry.changes();
         registry.settled(self.context.start_deadline).await;
         self.session_lists.lock().begin(&self.context.view.snapshot());
@@ -139,6 +144,7 @@ impl Session {
 
     /// Checks again whether the client's lists are out of date: it can be reached now.
     pub(crate) fn check_lists(&self) {
+        // A permit is stored: one that comes while the task is busy is not lost.
         self.check_lists.notify_one();
     }
 
@@ -156,6 +162,8 @@ impl Session {
         let outdated = self.session_lists.lock().outdated(&snapshot);
         if announce(&self.client, &outdated) {
             for kind in &outdated {
+                // Only after it was told: a client that could not be reached is told at the next
+                // check.
                 self.session_lists.lock().set(*kind, snapshot.catalog.list(*kind));
             }
         }
@@ -169,6 +177,7 @@ impl Session {
 
     /// Ends the session: the client has gone for good.
     pub(crate) fn end(&self) {
+        // First: the tasks of the session stop before what they use is taken away.
         self.ended.cancel();
         self.context.registry.audience.leave(&self.client);
         self.client.set_stream(None);
@@ -177,6 +186,7 @@ impl Session {
         self.client.leave_questions(&mut touched);
         touched.flush();
         self.context.registry.unsubscribe(&self.client);
+        // Last: a process may still be owed the errors above.
         self.private_servers.dismiss();
     }
 }

@@ -40,6 +40,8 @@ pub(super) fn answer_own<'r>(
         // A client that has declared no capabilities has none.
         context.declared.settle(b"{}");
     }
+    // JSON-RPC 2.0, 4: an id must not be used again while its request is open; two answers could
+    // not be told apart.
     if asked.client.is_open(&asked.id) {
         asked.refuse(&CallError::duplicate_id(), touched);
         return None;
@@ -49,6 +51,7 @@ pub(super) fn answer_own<'r>(
             Ok(agreed) => initialize(asked, agreed, touched),
             Err(error) => asked.refuse(&error, touched),
         },
+        // 2025-11-25, Ping: the receiver MUST respond promptly with an empty response.
         Route::Ping => asked.answer(b"{}", touched),
         Route::List(ListKind::Tools) => lists::answer(asked, ListKind::Tools, touched),
         Route::UnknownTool(name) => unknown_tool::call(asked, &name, NamedIn::Call, touched),
@@ -67,6 +70,8 @@ pub(crate) fn negotiate(message: &Message<'_>) -> Result<Revision, CallError> {
     let version = version.ok_or_else(|| {
         CallError::InvalidParams("initialize needs `protocolVersion`, a string".to_owned())
     })?;
+    // 2025-11-25, Lifecycle, Version negotiation: an unknown version is answered with the latest
+    // that we speak, not refused.
     Ok(Revision::negotiate(&version))
 }
 
@@ -89,6 +94,7 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     tracing::debug!(client = ?name, %version, revision = agreed.as_str(), "a client says hello");
     session.advise(name.as_deref());
     let kin = !context.gateway_info.simple && instance::is_asked_for(message);
+    // Relaxed: read by later requests of this client, which come after the answer.
     session.is_trunkline.store(kin, Ordering::Relaxed);
     let instances = if kin { context.registry.instances() } else { Vec::new() };
     let instructions = match context.gateway_info.simple {
@@ -104,12 +110,15 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
 /// `logging/setLevel`: servers log from the lowest level that any client wants.
 fn set_level(asked: &SessionRequest<'_>, level: Level, touched: &mut FlushSet) {
     let registry = &asked.session.context.registry;
+    // The level before and after is that of the whole audience: a server is told only if the lowest
+    // has changed.
     let before = registry.audience.level();
     asked.session.client.set_level(level);
     let now = registry.audience.level();
     if let Some(now) = now.filter(|_| now != before) {
         let params = format!("{{\"level\":\"{}\"}}", now.name());
         for live in registry.servers().iter().filter_map(|server| server.live()) {
+            // The modern era has the level in the `_meta` of each request instead.
             if live.hello.logs && live.connection.link.era() == Era::Legacy {
                 live.connection.link.mention("logging/setLevel", params.as_bytes());
             }

@@ -80,15 +80,19 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     };
     let cancelled = CancellationToken::new();
     let waiting = Waiting { cancelled: cancelled.clone(), sink: asked.sink.clone() };
+    // After the place was taken and before the call is open: a refusal gives the place back by
+    // dropping it.
     if session.closing.is_cancelled() {
         return asked.refuse(&CallError::ShuttingDown { may_have_run: false }, touched);
     }
+    // Registered before anything is subscribed: a cancellation that follows at once finds it.
     if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
         return asked.refuse(&CallError::duplicate_id(), touched);
     }
     let listener = Subscription {
         filter,
         ear: Arc::default(),
+        // A copy: the subscription compares with what its client was given when it began.
         lists: Mutex::new(session.stateless_lists.lock().clone()),
         followed: Mutex::default(),
         id: asked.id.clone(),
@@ -98,6 +102,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     };
     let requests = listener.follow(asked.snapshot);
     if requests.is_empty() {
+        // Nothing to wait for: the acknowledgement leaves with the same flush as the request came.
         listener.acknowledge(cancelled.clone(), touched);
     }
     let (session, context) = (Arc::clone(session), &session.context);
@@ -112,6 +117,8 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
     let absent = servers.iter().any(|server| server.connection().is_none());
     if let Some(uris) = &mut filter.uris {
         uris.retain(|uri| match snapshot.catalog.resource(uri) {
+            // A resource of a server that is down may come back with it; one that nobody can have
+            // is not promised.
             None => absent,
             Some(owner) => {
                 let live = snapshot.server(owner.server).and_then(|server| server.live());
@@ -139,6 +146,7 @@ async fn look_after(
         keep_telling(&session.context, &listener).await;
     };
     let in_order = tokio::select! {
+        // In this order: a cancelled subscription must not be concluded as well.
         biased;
         () = cancelled.cancelled() => false,
         () = session.ended.cancelled() => false,
@@ -146,6 +154,7 @@ async fn look_after(
         () = telling => true,
     };
     session.context.registry.unsubscribe(&listener.ear);
+    // Whoever takes the call out of the table answers it: a cancellation may have been first.
     if listener.asker.take(&listener.id).is_some() && in_order {
         listener.conclude();
     }
@@ -160,6 +169,8 @@ async fn keep_telling(context: &SessionContext, listener: &Subscription) {
     listener.lists.lock().begin(&snapshot);
     loop {
         let snapshot = context.view.snapshot();
+        // The answers of servers are not waited for here: nobody is owed an acknowledgement any
+        // more.
         drop(listener.follow(&snapshot));
         if listener.announce(&snapshot) {
             sleep(CHANGE_PAUSE).await;
@@ -184,6 +195,8 @@ impl Subscription {
             ];
             self.sink.say(&words.concat(), &Edits::new(), touched);
             let tagged = TaggedSink { sink: self.sink.clone(), id: id.into(), cancelled };
+            // 2026-07-28, subscriptions: nothing may be told before the acknowledgement, so the
+            // stream is set after it.
             self.ear.set_stream(Some(ResponseSink::Responder(Arc::new(tagged))));
         });
     }
@@ -200,6 +213,8 @@ impl Subscription {
             let Some(own) = decode(&owner.name_token) else { continue };
             if !followed.iter().any(|held| held.is(connection, &own)) {
                 let subscriptions = &connection.subscriptions;
+                // Only the first subscriber of a resource asks the server; the others share what it
+                // hears.
                 let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
                 subscriptions.add(&own, &self.ear, &encode(uri));
                 let answer =

@@ -43,6 +43,7 @@ impl PrivateServers {
         audience.make_exclusive();
         audience.join(&self.client);
         let own = self.start(server, audience)?;
+        // The process before is told to end; its calls end with it.
         if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
             before.signals.dismissed.cancel();
         }
@@ -58,6 +59,7 @@ impl PrivateServers {
         // Held while a process is started: two calls must not get the same one.
         let mut pool = self.pool.lock();
         pool.retain(|held| {
+            // Neither connected nor settled: it is still starting, and counts as alive.
             let lives = held.connection().is_some() || !held.is_settled();
             lives && !held.signals.dismissed.is_cancelled()
         });
@@ -83,6 +85,8 @@ impl PrivateServers {
         let registry = &self.context.registry;
         // Bounded over all sessions: a process costs far more than a session.
         let has_room = registry.add_private(&own)
+            // Room is made once: if that is taken by another session meanwhile, this one is refused
+            // rather than kept trying.
             || (registry.make_private_room() && registry.add_private(&own));
         if !has_room {
             let why = "too many processes of servers that are not shared are running";
@@ -106,6 +110,7 @@ impl PrivateServers {
 
     /// Ends all processes: the client has gone.
     pub(super) fn dismiss(&self) {
+        // Both locks for a moment: cancelling a token wakes tasks and takes none of our locks.
         for server in self.of_session.lock().values().chain(self.pool.lock().iter()) {
             server.signals.dismissed.cancel();
         }

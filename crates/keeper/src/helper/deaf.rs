@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// handlers stay when the runtime, which has no threads, is dropped.
 pub(super) fn to_signals_meant_for_the_owner() -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
+    // Inside the runtime for the registration only: nothing is ever polled.
     let _inside = runtime.enter();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let _never_polled = signal(kind)?;

@@ -37,7 +37,10 @@ pub(super) fn spawn(
         failure: AtomicI32::new(0),
     };
     let mut room = Vec::<u128>::with_capacity(STACK_WORDS);
+    // The stack grows downwards, so that its end is passed to `clone`.
     let stack = room.spare_capacity_mut().as_mut_ptr_range();
+    // CLONE_VM without CLONE_VFORK would let both run on one memory; SIGCHLD makes the child one
+    // that `wait` reaps.
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     let argument: *const ExecPlan<'_> = &raw const plan;
     // A handler must not run in the child while it borrows our memory.
@@ -47,6 +50,7 @@ pub(super) fn spawn(
     // stack, the plan and what it borrows outlive their use. The keeper has no other threads. The
     // child changes nothing in our memory but `failure` and `errno`.
     let pid = unsafe { libc::clone(child, stack.end.cast(), flags, argument.cast_mut().cast()) };
+    // Read at once: restoring the mask may change `errno`.
     let refused = io::Error::last_os_error();
     set_signal_mask(&unblocked);
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(refused) };
@@ -79,6 +83,7 @@ extern "C" fn child(plan: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes its plan, which lives until we are gone.
     let plan = unsafe { &*plan.cast::<ExecPlan<'_>>() };
     let failure = plan.carry_out();
+    // Relaxed: the keeper reads it only after this process has ended or executed.
     plan.failure.store(failure.raw_os_error(), Ordering::Relaxed);
     // SAFETY: ends this process without running anything of the keeper's.
     unsafe { libc::_exit(127) }
@@ -94,6 +99,7 @@ impl ExecPlan<'_> {
     }
 
     fn prepare(&self) -> Result<(), Errno> {
+        // `dup2` clears close-on-exec on the copies, so that exactly these three survive the exec.
         for (fd, standard) in self.stdio.into_iter().zip(0..) {
             // SAFETY: two numbers; both descriptors are this process's own copies.
             if unsafe { libc::dup2(fd, standard) } < 0 {
@@ -114,11 +120,15 @@ impl ExecPlan<'_> {
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE] {
             set_signal(signal, libc::SIG_DFL);
         }
+        // A mask survives exec: the server must not inherit the one that protected the keeper's
+        // memory.
         set_signal_mask(&no_signals());
+        // The keeper has raised the limit for itself; programs that use `select` break above 1024.
         open_files::restore()?;
         // Survives exec: the server adopts what is orphaned below it.
         system::adopt_orphans()?;
         match self.cwd {
+            // Through the descriptor that was checked: a path could lead elsewhere by now.
             Some(cwd) => fchdir(cwd),
             None => Ok(()),
         }
@@ -174,6 +184,7 @@ struct Image {
 
 impl Image {
     fn new(program: &Path, launch: &Launch) -> Result<Image, NulError> {
+        // By convention argv[0] is the command as it was written and not the path that was found.
         let arguments = [&launch.command].into_iter().chain(&launch.args);
         // Of two values for one name the last counts.
         let environment: BTreeMap<&OsStr, &OsStr> =

@@ -35,6 +35,7 @@ impl Inbox {
                 OwnerLine::Open
             }
             Err(Errno::WOULDBLOCK) => OwnerLine::Open,
+            // Any other error means that the socket is useless; the owner is treated as gone.
             Err(_) => OwnerLine::Closed,
         }
     }
@@ -43,12 +44,15 @@ impl Inbox {
     pub(super) fn parcel(&mut self) -> Option<Result<(Launch, [OwnedFd; 3])>> {
         let (length, rest) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        // Checked before anything is waited for: a wrong length would let the inbox grow without
+        // end.
         if length > limits::PARCEL_BYTES {
             return Some(Err(Errno::INVAL));
         }
         let launch = Launch::unpack(rest.get(..length)?);
         // Also gives its memory back: it can be large, and a server may run for weeks.
         self.bytes = rest.get(length..).unwrap_or_default().to_vec();
+        // Exactly three; descriptors beyond that are closed by being dropped.
         let stdio = std::mem::take(&mut self.descriptors).try_into().ok();
         Some(launch.zip(stdio).ok_or(Errno::INVAL))
     }

@@ -17,7 +17,7 @@ use rustix::stdio::stdin;
 use super::phase::{Blow, PhaseEvent, TreePhase};
 use super::strays::{self, Strays};
 use super::tree::{Stage, Tree};
-use crate::exit::Exit;
+use crate::exit::ProcessExit;
 use crate::message::KeeperReport;
 use crate::{descriptors, family, limits, system};
 
@@ -36,6 +36,8 @@ pub(super) fn run() -> io::Result<()> {
                 WakeSource::End => keeper.look_soon(),
             }
         }
+        // After the sources, so that an order that arrived just in time beats the timeout of its
+        // phase.
         keeper.pass_time();
         keeper.settle();
     }
@@ -73,10 +75,13 @@ impl Keeper {
     fn wait(&self) -> io::Result<Vec<WakeSource>> {
         let times = self.trees.values().filter_map(|tree| tree.phase.until()).chain(self.look_at);
         let left = times.min().map(|until| until.saturating_duration_since(Instant::now()));
+        // `None` blocks without limit, which is right only because every deadline is among `times`.
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let sources = self.sources();
         let fds = sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = fds.collect();
+        // SIGCHLD is not what wakes it: each server has a descriptor that becomes readable at its
+        // end.
         retry_on_intr(|| poll(&mut fds, timeout.as_ref()))?;
         let ready = sources.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
         Ok(ready.map(|((source, _), _)| *source).collect())
@@ -98,9 +103,13 @@ impl Keeper {
     /// Takes every control socket that the owner has handed over.
     fn accept(&mut self) {
         loop {
+            // One byte per socket: a datagram without a byte could not be told from the end of the
+            // stream.
             match descriptors::receive(stdin(), &mut [0]) {
                 Ok((1.., mut passed)) => {
                     if let Some(control) = passed.pop() {
+                        // Counted and never reused: a late event must not reach a tree that took an
+                        // old number.
                         self.last_key += 1;
                         self.trees.insert(self.last_key, Tree::new(control));
                         // Most often its parcel is already there.
@@ -119,6 +128,7 @@ impl Keeper {
 
     fn listen(&mut self, key: TreeId) {
         let Some(tree) = self.trees.get_mut(&key) else {
+            // Its tree may have ended through an earlier source of the same round.
             return;
         };
         let events = tree.listen();
@@ -136,6 +146,7 @@ impl Keeper {
         let now = Instant::now();
         let is_up = |tree: &Tree| tree.phase.until().is_some_and(|until| until <= now);
         let up = self.trees.iter().filter(|(_, tree)| is_up(tree)).map(|(&key, _)| key);
+        // Collected first: an event may remove the tree that is being looked at.
         for key in up.collect::<Vec<TreeId>>() {
             self.happen(key, PhaseEvent::TimeUp);
         }
@@ -161,6 +172,8 @@ impl Keeper {
         let mut family = match (tree.server(), blow) {
             (Some(server), _) => system::family(server),
             (None, Blow::Terminate) => self.strays.family(|keys| keys.contains(&key)),
+            // With a dead server its strays are all that is left. One shared with another tree is
+            // spared until both may kill.
             (None, Blow::Kill) => self
                 .strays
                 .family(|keys| keys.contains(&key) && keys.iter().all(|key| self.is_killed(*key))),
@@ -175,6 +188,7 @@ impl Keeper {
         }
         // The end of a server is told by its descriptor; that of strays has to be looked for.
         let soon = Instant::now() + limits::FIRST_KILL_PAUSE;
+        // Only brought forward: without strays there is nothing to look for.
         self.look_at = self.look_at.map(|at| at.min(soon));
     }
 
@@ -200,6 +214,8 @@ impl Keeper {
         let (ended, present) = self.look();
         let ending = self.trees.iter().filter(|(_, tree)| matches!(tree.stage, Stage::Ended));
         let ending: Vec<TreeId> = ending.map(|(&key, _)| key).collect();
+        // If nothing ended in this look, a new stray can only come from a tree that was ending
+        // already.
         let suspects = if ended.is_empty() { &ending } else { &ended };
         self.strays.look(present, suspects);
         for key in ended {
@@ -234,6 +250,7 @@ impl Keeper {
     /// Returns the trees whose servers have ended.
     fn reap(&mut self) -> Vec<TreeId> {
         let mut ended = Vec::new();
+        // Any child: strays are reaped here as well, or they would stay zombies.
         while let Ok(Some((pid, status))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
             self.strays.reaped(pid);
             let server = self.trees.iter_mut().find(|(_, tree)| tree.server() == Some(pid));
@@ -259,15 +276,16 @@ impl Keeper {
             return;
         }
         family::kill(&self.strays.family_of_nobody());
+        // Strays end without telling, so they are polled; the pause doubles, for most end at once.
         self.look_at = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(limits::LAST_KILL_PAUSE);
     }
 }
 
-fn exit(status: WaitStatus) -> Exit {
+fn exit(status: WaitStatus) -> ProcessExit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Lost,
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(signal)) => ProcessExit::Signal(signal),
+        (None, None) => ProcessExit::Lost,
     }
 }

@@ -34,10 +34,14 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn run() -> io::Result<()> {
+    // The order matters: the name is set before anything can fail, so that a stuck keeper is
+    // recognised in `ps`.
     system::set_name(KEEPER_NAME_C)?;
     deaf::to_signals_meant_for_the_owner()?;
+    // Before the first server: orphans of an earlier one would otherwise go to init and escape.
     system::adopt_orphans()?;
     if let Some(told) = std::env::args().nth(3) {
+        // The limit as the user had it: servers get that one back and not the raised one.
         open_files::remember(&told);
     }
     open_files::raise_open_files();

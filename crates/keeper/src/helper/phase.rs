@@ -58,6 +58,7 @@ impl TreePhase {
                 let pause = pause.min(limits::LAST_KILL_PAUSE);
                 (TreePhase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
             }
+            // From killing there is no way back: an order to stop gently comes too late.
             (TreePhase::Killing { .. }, _) => (self, None),
             (_, PhaseEvent::Ordered(OwnerOrder::Kill))
             | (TreePhase::Terminating { .. }, PhaseEvent::TimeUp) => {
@@ -65,15 +66,19 @@ impl TreePhase {
                 (TreePhase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
             }
             (TreePhase::Terminating { until }, PhaseEvent::Orphaned | PhaseEvent::ServerEnded) => {
+                // Only ever shortened: the owner's own grace may be less than that for leftovers.
                 (TreePhase::Terminating { until: until.min(now + limits::LEFTOVER_GRACE) }, None)
             }
             (TreePhase::Terminating { .. }, PhaseEvent::Ordered(OwnerOrder::Stop { .. })) => {
+                // A second stop does not start the grace anew, or repeated orders would keep a
+                // server alive.
                 (self, None)
             }
             (TreePhase::Leaving { term, .. }, PhaseEvent::TimeUp) => terminating(now + term),
             (
                 TreePhase::Serving | TreePhase::Leaving { .. },
                 PhaseEvent::Ordered(OwnerOrder::Stop { wait, term }),
+                // Stop during `Leaving` replaces the times: the owner may have become impatient.
             ) => (TreePhase::Leaving { until: now + wait, term }, None),
             (
                 TreePhase::Serving | TreePhase::Leaving { .. },

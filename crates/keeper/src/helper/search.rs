@@ -21,6 +21,7 @@ pub(super) fn find(
         return Err(Errno::NOENT);
     }
     if command.as_bytes().contains(&b'/') {
+        // POSIX: a command with a slash is never searched in PATH.
         return executable(cwd, Path::new(command)).map(|()| PathBuf::from(command));
     }
     let mut reason = Errno::NOENT;
@@ -29,6 +30,8 @@ pub(super) fn find(
         let candidate = Path::new(".").join(directory).join(command);
         match executable(cwd, &candidate) {
             Ok(()) => return Ok(candidate),
+            // Remembered and not returned: a later directory may hold one that can be executed, as
+            // in a shell.
             Err(Errno::ACCESS) => reason = Errno::ACCESS,
             Err(_) => {}
         }
@@ -44,6 +47,7 @@ fn search_path(env: &[(OsString, OsString)]) -> &OsStr {
 }
 
 fn executable(cwd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+    // `accessat` follows the file's ACLs and mount flags, which the mode bits alone do not show.
     accessat(cwd, path, Access::EXEC_OK, AtFlags::empty())?;
     // For a directory, x means that it may be entered.
     let found = statat(cwd, path, AtFlags::empty())?;

@@ -38,12 +38,15 @@ pub(super) fn start(
 
 fn directory(path: &Path) -> Result<OwnedFd, Errno> {
     let directory = open(path, system::DIRECTORY, Mode::empty())?;
+    // Opening needs r, entering needs x: `fchdir` in the child would fail without saying which
+    // directory.
     accessat(&directory, ".", Access::EXEC_OK, AtFlags::empty())?;
     Ok(directory)
 }
 
 impl Failure {
     pub(super) fn at(step: LaunchStep, error: &io::Error) -> Failure {
+        // An error without a number is one of our own making, such as a NUL byte.
         Failure { step, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
     }
 }

@@ -34,6 +34,7 @@ impl Strays {
     /// These were seen in a tree.
     pub(super) fn recognize(&mut self, key: TreeId, family: &[Process]) {
         for process in family {
+            // The first tree stays: a process does not change the tree it was born in.
             self.origins.entry(process.pid).or_insert_with(|| StrayOrigin::of(&[key]));
         }
     }
@@ -41,6 +42,7 @@ impl Strays {
     /// Leaves those out for which it was asked before.
     pub(super) fn tell_once(&mut self, family: &mut Vec<Process>) {
         family.retain(|process| {
+            // SIGTERM twice makes some programs skip their orderly end and abort.
             let origin = self.origins.entry(process.pid).or_default();
             !std::mem::replace(&mut origin.told, true)
         });
@@ -54,6 +56,7 @@ impl Strays {
             }
         }
         let before = std::mem::replace(&mut self.present, present);
+        // Only what was there at two looks: a server that is just being started is no stray.
         let is_nobodys = |stray: &Pid| !self.origins.contains_key(stray) && before.contains(stray);
         self.nobodys = self.present.iter().copied().filter(is_nobodys).collect();
     }

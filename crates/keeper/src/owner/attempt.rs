@@ -48,7 +48,7 @@ pub(super) async fn attempt(
     match control.next_report().await {
         Some(KeeperReport::Starting) => {}
         Some(KeeperReport::Failed { step, errno }) => {
-            return Err(LaunchError::told_by_keeper(launch, step, errno));
+            return Err(launch.failed_at(step, errno));
         }
         _ => {
             links.forget(&link);
@@ -62,9 +62,7 @@ pub(super) async fn attempt(
             let tree = Tree::new(control, link.keeper, Arc::clone(links));
             Ok(Attempt::Running(Custody { stdin, stdout, stderr, pid, tree }))
         }
-        Some(KeeperReport::Failed { step, errno }) => {
-            Err(LaunchError::told_by_keeper(launch, step, errno))
-        }
+        Some(KeeperReport::Failed { step, errno }) => Err(launch.failed_at(step, errno)),
         _ => {
             strays::clear_after(link.keeper, links).await;
             Err(LaunchError::Lost { command: launch.command.clone() })

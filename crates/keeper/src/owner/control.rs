@@ -102,14 +102,14 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::Control;
-    use crate::exit::Exit;
+    use crate::exit::ProcessExit;
     use crate::message::KeeperReport;
 
     #[tokio::test]
     async fn reports_survive_any_cut_and_cancellation() {
         let (mut control, keepers_end) = Control::pair().unwrap();
         let mut keeper = UnixStream::from(keepers_end);
-        let first = KeeperReport::Exited(Exit::Code(7)).pack();
+        let first = KeeperReport::Exited(ProcessExit::Code(7)).pack();
         for byte in first.chunks(5) {
             tokio::select! {
                 biased;
@@ -118,7 +118,7 @@ mod tests {
             }
             keeper.write_all(byte).unwrap();
         }
-        assert_eq!(control.next_report().await, Some(KeeperReport::Exited(Exit::Code(7))));
+        assert_eq!(control.next_report().await, Some(KeeperReport::Exited(ProcessExit::Code(7))));
         keeper.write_all(&[KeeperReport::Gone.pack(), KeeperReport::Gone.pack()].concat()).unwrap();
         drop(keeper);
         assert_eq!(control.next_report().await, Some(KeeperReport::Gone));

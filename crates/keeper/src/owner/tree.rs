@@ -8,7 +8,7 @@ use rustix::process::Pid;
 use super::control::Control;
 use super::link::Links;
 use super::strays;
-use crate::exit::Exit;
+use crate::exit::ProcessExit;
 use crate::message::{KeeperReport, OwnerOrder};
 
 /// Lives as long as this value at most: when it is dropped, the tree is killed.
@@ -17,7 +17,7 @@ pub struct Tree {
     control: Control,
     keeper: Pid,
     links: Arc<Links>,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
     /// The keeper has said so, or the strays were cleared in its place.
     gone: bool,
 }
@@ -34,7 +34,7 @@ impl Tree {
 
     /// Waits until the main process has ended. Others of the tree may be left, for 300 ms at most.
     /// Cancel-safe; may be called again.
-    pub async fn exited(&mut self) -> Exit {
+    pub async fn exited(&mut self) -> ProcessExit {
         loop {
             if let Some(exit) = self.exit {
                 return exit;
@@ -73,7 +73,7 @@ impl Tree {
                 KeeperReport::Starting | KeeperReport::Started { .. } | KeeperReport::Failed { .. },
             ) => {}
             None => {
-                self.exit.get_or_insert(Exit::Lost);
+                self.exit.get_or_insert(ProcessExit::Lost);
                 return false;
             }
         }

@@ -24,6 +24,8 @@ pub(super) async fn listen(
     let work = async {
         let mut pause = FIRST_PAUSE;
         loop {
+            // The pause starts anew once a connection worked: an outage after hours is not the
+            // previous one going on.
             pause = match once(&config, &connector, &told).await {
                 Heard::Something => FIRST_PAUSE,
                 Heard::Nothing => (pause * 2).min(LAST_PAUSE),
@@ -32,6 +34,7 @@ pub(super) async fn listen(
         }
     };
     tokio::select! {
+        // Dropping `work` closes the connection: nothing has to be told to Postgres.
         () = work => {}
         () = end.cancelled() => {}
     }
@@ -68,7 +71,10 @@ where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let mut heard = Heard::Nothing;
+    // Pinned outside the loop: a notification that comes first must not cancel the request to
+    // listen.
     let mut asked = pin!(client.batch_execute(LISTEN));
+    // A server that accepts and then says nothing would otherwise hold this task for ever.
     let mut late = pin!(sleep(CONNECT));
     loop {
         let is_waiting = heard == Heard::Nothing;
@@ -81,9 +87,11 @@ where
                 }
                 Err(_) => return heard,
             },
+            // Only while waiting for `LISTEN`: afterwards silence is the normal state.
             () = &mut late, if is_waiting => return heard,
             message = poll_fn(|context| connection.poll_message(context)) => match message {
                 Some(Ok(AsyncMessage::Notification(_))) => told.send_modify(|count| *count += 1),
+                // Notices and parameter changes: nothing of ours depends on them.
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return heard,
             },

@@ -65,6 +65,7 @@ impl Pool {
             connector: Connector::new(&address.tls)?,
             idle: Mutex::default(),
             trouble: Mutex::default(),
+            // As many places as connections: a waiter then finds an idle session or may open one.
             places: Semaphore::new(CONNECTIONS),
             tasks: TaskTracker::new(),
             heard: OnceLock::new(),
@@ -72,6 +73,7 @@ impl Pool {
             end,
         }));
         let mut session = pool.connect().await?;
+        // Before the migration: a database with another encoding must stay untouched.
         encoding(&mut session).await?;
         within(OPERATION, schema::migrate(&mut session)).await?;
         pool.0.idle.lock().push(session);
@@ -85,6 +87,7 @@ impl Pool {
         mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        // The place is waited for before a session is taken, so that a waiter holds no connection.
         let place = timeout(PATIENCE, self.0.places.acquire());
         let _place = match place.await {
             Ok(Ok(place)) => place,
@@ -95,10 +98,14 @@ impl Pool {
         let outcome = match within(OPERATION, operation(&mut session)).await {
             Ok(done) => match timeout(OPERATION, session.commit()).await {
                 Ok(outcome) => outcome.map(|()| done),
+                // The commit may have been made: neither success nor failure may be reported, and
+                // the caller has to look.
                 Err(_) => Err(StoreError::Uncertain { reason: "no answer".to_owned() }),
             },
             Err(error) => Err(error),
         };
+        // A session is used again only if no transaction is left open on it; otherwise it is
+        // dropped, and Postgres rolls back.
         let clean = outcome.is_ok() || within(CONNECT, session.rollback()).await.is_ok();
         if clean && is_open(&session) {
             self.0.idle.lock().push(session);
@@ -114,11 +121,14 @@ impl Pool {
             self.0.tasks.spawn(listen::listen(config, connector, told, self.0.end.clone()));
             heard
         };
+        // Once for all who want to hear: each listener costs a connection of its own.
         self.0.heard.get_or_init(start).clone()
     }
 
     pub(crate) async fn close(&self) {
         self.0.end.cancel();
+        // Closed before the idle sessions go: a caller that waits for a place must not open another
+        // one.
         self.0.places.close();
         self.0.idle.lock().clear();
         self.0.tasks.close();
@@ -150,10 +160,13 @@ impl Pool {
 
     /// While Postgres is gone it is asked now and then, and not by everybody at once.
     async fn connect(&self) -> Result<Session, StoreError> {
+        // The guard lives for this line only: it must not be held while dialing.
         if let Some(reason) = self.0.trouble.lock().forbids(Instant::now()) {
             return Err(StoreError::Unavailable { reason });
         }
         let connected = within(CONNECT, self.dial()).await;
+        // Taken anew after the await; of two that dialed at once the later result counts, which is
+        // the newer knowledge.
         let mut trouble = self.0.trouble.lock();
         match &connected {
             Ok(_) => *trouble = Outage::default(),
@@ -170,6 +183,8 @@ impl Pool {
         let client = match &self.0.connector {
             Connector::Plain => {
                 let (client, connection) = config.connect(NoTls).await.map_err(fault)?;
+                // The future drives the socket: without a task for it no query would ever be
+                // answered.
                 self.0.tasks.spawn(async move { drop(connection.await) });
                 client
             }
@@ -181,6 +196,8 @@ impl Pool {
         };
         let mut session = Session::Postgres(client);
         // Whatever the server's or the role's defaults are: what is acknowledged is on disk.
+        // Both timeouts are the server's own: if this process stalls with a transaction open, Postgres
+        // ends it and frees its locks.
         session
             .batch(&format!(
                 "SET search_path = trunkline; SET synchronous_commit = on; \
@@ -198,6 +215,8 @@ impl Outage {
     }
 
     fn again(&mut self, now: Instant, reason: &str) {
+        // Doubled within bounds: a database that restarts is found soon, one that is down is not
+        // hammered.
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
         *self =
             Self { pause: self.pause, until: Some(now + self.pause), reason: reason.to_owned() };
@@ -208,6 +227,7 @@ fn settled(mut config: tokio_postgres::Config) -> tokio_postgres::Config {
     if config.get_application_name().is_none() {
         config.application_name("trunkline");
     }
+    // Without it the driver waits for TCP to give up, which takes minutes.
     config.connect_timeout(CONNECT);
     config
 }
@@ -225,6 +245,7 @@ async fn encoding(session: &mut Session) -> Result<(), StoreError> {
 }
 
 fn is_open(session: &Session) -> bool {
+    // A closed client is known only after its driver task has ended; `begun` catches the others.
     !matches!(session, Session::Postgres(client) if client.is_closed())
 }
 

@@ -33,10 +33,13 @@ impl Connector {
             Tls::Disable => return Ok(Self::Plain),
             Tls::Prefer | Tls::Require => {
                 let anybody = Arc::new(Lenient { provider, chain: None });
+                // libpq's meaning of `prefer` and `require`: encryption without proof of identity.
+                // Users who switch expect no more and no less.
                 versions.dangerous().with_custom_certificate_verifier(anybody)
             }
             Tls::VerifyCa { root } => {
                 let roots = Arc::new(authorities(root.as_deref())?);
+                // `verify-ca`: the chain is checked in full, the name is not (see `Lenient`).
                 let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
                     .build()
                     .map_err(|error| StoreError::invalid(error.to_string()))?;
@@ -60,6 +63,8 @@ fn authorities(root: Option<&Path>) -> Result<RootCertStore, StoreError> {
 
 fn of_the_system() -> RootCertStore {
     let mut roots = RootCertStore::empty();
+    // Certificates that cannot be parsed are left out: one odd root of a distribution must not
+    // refuse all the others.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 }
@@ -74,6 +79,7 @@ fn from_file(path: &Path) -> Result<RootCertStore, StoreError> {
         let certificate = certificate.map_err(|error| unreadable(&error))?;
         roots.add(certificate).map_err(|error| unreadable(&error))?;
     }
+    // An empty file would verify nothing and refuse every server with a puzzling message.
     if roots.is_empty() {
         return Err(unreadable(&"there is no certificate in it"));
     }
@@ -114,6 +120,7 @@ impl ServerCertVerifier for Lenient {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        // Never skipped, not even for `prefer`: without it TLS would not even keep listeners out.
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }

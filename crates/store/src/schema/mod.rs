@@ -1,5 +1,6 @@
 //! Brings a database to the schema this version knows: numbered steps, one transaction each.
 
+mod statement;
 mod step_1;
 mod step_2;
 mod step_3;
@@ -7,6 +8,7 @@ mod step_4;
 
 use crate::error::StoreError;
 use crate::session::{Lock, Session, TransactionMode};
+use statement::Statement;
 
 /// The schema this version knows.
 pub(crate) const KNOWN: i64 = 4;
@@ -14,15 +16,6 @@ pub(crate) const KNOWN: i64 = 4;
 /// In the order in which they are taken: the first leads to version 1.
 const STEPS: &[&[Statement]] =
     &[step_1::STATEMENTS, step_2::STATEMENTS, step_3::STATEMENTS, step_4::STATEMENTS];
-
-/// Part of a step. Both databases get the same tables, in their own words.
-#[derive(Debug)]
-pub(crate) enum Statement {
-    /// In `SQLite`'s words.
-    Both(&'static str),
-    Sqlite(&'static str),
-    Postgres(&'static str),
-}
 
 /// Refuses a store of a newer version, and touches nothing.
 pub(crate) async fn check(session: &mut Session) -> Result<i64, StoreError> {

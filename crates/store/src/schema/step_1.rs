@@ -1,6 +1,6 @@
 //! Version 1: the tables of the first release.
 
-use super::Statement::{self, Both, Postgres, Sqlite};
+use super::statement::Statement::{self, Both, Postgres, Sqlite};
 
 pub(super) const STATEMENTS: &[Statement] = &[
     Postgres("CREATE SCHEMA IF NOT EXISTS trunkline"),

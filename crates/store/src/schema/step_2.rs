@@ -1,6 +1,6 @@
 //! Version 2: who has put a credential there; samples of servers of the configuration file.
 
-use super::Statement::{self, Both, Postgres, Sqlite};
+use super::statement::Statement::{self, Both, Postgres, Sqlite};
 
 pub(super) const STATEMENTS: &[Statement] = &[
     Both("ALTER TABLE credentials ADD COLUMN updated_by TEXT"),

@@ -1,6 +1,6 @@
 //! Version 3: leases, for what only one process may do at a time; logins that wait for the browser.
 
-use super::Statement::{self, Both};
+use super::statement::Statement::{self, Both};
 
 pub(super) const STATEMENTS: &[Statement] = &[
     Both(

@@ -1,6 +1,6 @@
 //! Version 4: skills: the taxonomy as it was changed, which tools have which, and new ones to decide on.
 
-use super::Statement::{self, Both};
+use super::statement::Statement::{self, Both};
 
 pub(super) const STATEMENTS: &[Statement] = &[
     // Only what differs from the skills that come with the program.

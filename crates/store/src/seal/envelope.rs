@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::seal::key::Key;
+use crate::seal::key::SealKey;
 
 /// The place a secret belongs to: it does not open anywhere else.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +44,7 @@ pub(super) struct Sealed<'a> {
     text: &'a [u8],
 }
 
+// The version stands in clear text: a later format is recognised before anything is decrypted.
 const MAGIC: &[u8; 3] = b"TS\x01";
 const NONCE: usize = 24;
 /// A key of 32 bytes and the tag of 16 that authenticates it.
@@ -66,15 +67,18 @@ impl<'a> Envelope<'a> {
     }
 }
 
-pub(super) fn seal(key: &Key, aad: &Aad<'_>, secret: &[u8]) -> Result<Vec<u8>, SealError> {
-    let own = Key::random().map_err(|_| SealError::NoRandom)?;
+pub(super) fn seal(key: &SealKey, aad: &Aad<'_>, secret: &[u8]) -> Result<Vec<u8>, SealError> {
+    // A key for each secret: rotating the operator's key then touches 48 bytes and never a secret.
+    let own = SealKey::random().map_err(|_| SealError::NoRandom)?;
     let mut sealed = wrap(key, aad, &own)?;
+    // Bound to its place without the key's id: that changes in a rotation, and the secret is not
+    // encrypted anew.
     sealed.extend_from_slice(&encrypt(&own, &bound(aad, None), secret)?);
     Ok(sealed)
 }
 
 pub(super) fn open(
-    key: &Key,
+    key: &SealKey,
     aad: &Aad<'_>,
     envelope: &Envelope<'_>,
 ) -> Result<Zeroizing<Vec<u8>>, SealError> {
@@ -83,8 +87,8 @@ pub(super) fn open(
 
 /// Only the secret's own key is encrypted anew; the secret is not even looked at.
 pub(super) fn rewrap(
-    old: &Key,
-    new: &Key,
+    old: &SealKey,
+    new: &SealKey,
     aad: &Aad<'_>,
     envelope: &Envelope<'_>,
 ) -> Result<Vec<u8>, SealError> {
@@ -95,37 +99,41 @@ pub(super) fn rewrap(
 }
 
 /// Everything up to the secret.
-fn wrap(key: &Key, aad: &Aad<'_>, own: &Key) -> Result<Vec<u8>, SealError> {
+fn wrap(key: &SealKey, aad: &Aad<'_>, own: &SealKey) -> Result<Vec<u8>, SealError> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&key.id().to_be_bytes());
     bytes.extend_from_slice(&encrypt(key, &bound(aad, Some(key.id())), own.bytes())?);
     Ok(bytes)
 }
 
-fn unwrap(key: &Key, aad: &Aad<'_>, envelope: &Envelope<'_>) -> Result<Key, SealError> {
+fn unwrap(key: &SealKey, aad: &Aad<'_>, envelope: &Envelope<'_>) -> Result<SealKey, SealError> {
     let own = decrypt(key, &bound(aad, Some(envelope.key_id)), envelope.wrapped)?;
+    // Not a wrong key, which would have failed above: something that we did not write.
     let own: &[u8; 32] = own.as_slice().try_into().map_err(|_| SealError::Malformed)?;
-    Ok(Key::new(*own))
+    Ok(SealKey::new(*own))
 }
 
 /// The nonce and the text. Nonces are random: 192 bits do not repeat.
-fn encrypt(key: &Key, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
+fn encrypt(key: &SealKey, aad: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
     let mut nonce = [0; NONCE];
     SystemRandom::new().fill(&mut nonce).map_err(|_| SealError::NoRandom)?;
     let payload = Payload { msg: plain, aad };
+    // XChaCha: its nonce is long enough to be random. A counter would need a place that is never
+    // rolled back.
     let text = cipher(key).encrypt(&XNonce::from(nonce), payload);
     let mut sealed = nonce.to_vec();
     sealed.extend_from_slice(&text.map_err(|_| SealError::Malformed)?);
     Ok(sealed)
 }
 
-fn decrypt(key: &Key, aad: &[u8], sealed: Sealed<'_>) -> Result<Zeroizing<Vec<u8>>, SealError> {
+fn decrypt(key: &SealKey, aad: &[u8], sealed: Sealed<'_>) -> Result<Zeroizing<Vec<u8>>, SealError> {
     let payload = Payload { msg: sealed.text, aad };
     let plain = cipher(key).decrypt(&XNonce::from(*sealed.nonce), payload);
+    // Which of key, place or text is wrong is not told: whoever tampers should not learn it.
     plain.map(Zeroizing::new).map_err(|_| SealError::Tampered)
 }
 
-fn cipher(key: &Key) -> XChaCha20Poly1305 {
+fn cipher(key: &SealKey) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(key.bytes().into())
 }
 
@@ -134,6 +142,7 @@ fn cipher(key: &Key) -> XChaCha20Poly1305 {
 fn bound(aad: &Aad<'_>, key_id: Option<i64>) -> Vec<u8> {
     let mut bytes = b"trunkline seal 1".to_vec();
     for part in [aad.table, aad.row, aad.column, aad.owner] {
+        // With the length in front, ("ab", "c") and ("a", "bc") are two places.
         bytes.extend_from_slice(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         bytes.extend_from_slice(part.as_bytes());
     }
@@ -151,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_changed_bit_anywhere_is_noticed() {
-        let key = Key::new([7; 32]);
+        let key = SealKey::new([7; 32]);
         let sealed = seal(&key, &AAD, b"secret").unwrap();
         let opened = open(&key, &AAD, &Envelope::read(&sealed).unwrap()).unwrap();
         assert_eq!(opened.as_slice(), b"secret");
@@ -170,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_secret_opens_only_in_its_place() {
-        let key = Key::new([7; 32]);
+        let key = SealKey::new([7; 32]);
         let sealed = seal(&key, &AAD, b"secret").unwrap();
         let table = [
             Aad { table: "x", ..AAD },
@@ -188,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_same_secret_is_never_sealed_to_the_same_bytes() {
-        let key = Key::new([7; 32]);
+        let key = SealKey::new([7; 32]);
         let [a, b] = [0, 1].map(|_| seal(&key, &AAD, b"secret").unwrap());
         assert_ne!(a, b);
         assert!(!a.windows(6).any(|part| part == b"secret"));

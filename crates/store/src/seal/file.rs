@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::seal::key::{self, Key, KeyError};
+use crate::seal::key::{self, KeyError, SealKey};
 
 #[derive(Debug, Error)]
 pub enum KeyFileError {
@@ -28,7 +28,7 @@ pub enum KeyFileError {
 const LONGEST: u64 = 1_024;
 
 /// Refuses a file that others can read.
-pub fn load(path: &Path) -> Result<Key, KeyFileError> {
+pub fn load(path: &Path) -> Result<SealKey, KeyFileError> {
     let file = File::open(path).map_err(|error| failed(path, error))?;
     // Of the file that is open: another one may be put there meanwhile.
     let metadata = file.metadata().map_err(|error| failed(path, error))?;
@@ -37,30 +37,37 @@ pub fn load(path: &Path) -> Result<Key, KeyFileError> {
         return Err(KeyFileError::Open { path: path.to_owned(), mode });
     }
     let mut text = Zeroizing::new(String::new());
+    // Bounded: the path is the operator's, and may be a device by mistake.
     file.take(LONGEST).read_to_string(&mut text).map_err(|error| failed(path, error))?;
-    Key::parse(&text).map_err(|error| KeyFileError::Key { path: path.to_owned(), error })
+    SealKey::parse(&text).map_err(|error| KeyFileError::Key { path: path.to_owned(), error })
 }
 
 /// Makes a new key and its file. A file that is there is never replaced, and there is never one
 /// with half a key in it.
-pub fn create(path: &Path) -> Result<Key, KeyFileError> {
-    let key = Key::random().map_err(|error| KeyFileError::Key { path: path.to_owned(), error })?;
+pub fn create(path: &Path) -> Result<SealKey, KeyFileError> {
+    let key =
+        SealKey::random().map_err(|error| KeyFileError::Key { path: path.to_owned(), error })?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
+    // The process id, so that two that start at once do not write one draft.
     name.push(format!(".{}.new", std::process::id()));
     let draft = path.with_file_name(name);
+    // `hard_link` fails if the name exists, which `rename` does not: a key is never replaced by
+    // accident.
     let written = write(&draft, &key).and_then(|()| fs::hard_link(&draft, path));
     let removed = fs::remove_file(&draft);
     written.and(removed).map_err(|error| failed(path, error))?;
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
+    // The name itself must survive a crash: secrets are sealed with this key from now on.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(path, error))?;
     Ok(key)
 }
 
-fn write(path: &Path, key: &Key) -> io::Result<()> {
+fn write(path: &Path, key: &SealKey) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(key::to_hex(key).as_bytes())?;
     file.write_all(b"\n")?;
+    // Before the link: the name must never lead to an empty file.
     file.sync_all()
 }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 #[derive(Clone)]
-pub struct Key(Zeroizing<[u8; 32]>);
+pub struct SealKey(Zeroizing<[u8; 32]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
@@ -24,7 +24,7 @@ pub enum KeyError {
     NoRandom,
 }
 
-impl Key {
+impl SealKey {
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -32,6 +32,8 @@ impl Key {
     /// Base64 of either alphabet, padded or not, or hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim().as_bytes();
+        // 64 characters are hexadecimal; base64 of 32 bytes has 43 or 44, so that no spelling is
+        // taken for another.
         let bytes = if text.len() == 64 { from_hex(text) } else { from_base64(text) };
         bytes.map(Self).ok_or(KeyError::NotAKey)
     }
@@ -46,17 +48,20 @@ impl Key {
     /// nobody has to number keys and the same key has the same id on every machine.
     pub fn id(&self) -> i64 {
         let mut context = Context::new(&SHA256);
+        // A prefix, so that the id is no hash of the key that anything else would publish.
         context.update(b"trunkline key id");
         context.update(self.0.as_slice());
         let mut first = [0; 8];
         for (to, from) in first.iter_mut().zip(context.finish().as_ref()) {
             *to = *from;
         }
+        // Postgres has no unsigned numbers; a negative id would look odd in messages.
         i64::from_be_bytes(first) & i64::MAX
     }
 
     /// Another key for another purpose: who knows it does not know this one.
     pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+        // HMAC of the purpose: what is derived does not lead back to the key.
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_slice());
         let mut derived = [0; 32];
         for (to, from) in derived.iter_mut().zip(hmac::sign(&key, purpose).as_ref()) {
@@ -70,14 +75,14 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SealKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(***)")
     }
 }
 
 /// As it is written to a file.
-pub(super) fn to_hex(key: &Key) -> Zeroizing<String> {
+pub(super) fn to_hex(key: &SealKey) -> Zeroizing<String> {
     Zeroizing::new(hex::encode(key.bytes()))
 }
 
@@ -89,6 +94,7 @@ fn from_hex(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
 /// 43 digits of six bits are 32 bytes and two bits, which are zero.
 fn from_base64(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     let text = match text {
+        // Padded base64 of 32 bytes has exactly one `=`.
         [text @ .., b'='] if text.len() == 43 => text,
         text if text.len() == 43 => text,
         _ => return None,
@@ -129,19 +135,19 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            let key = Key::parse(text);
+            let key = SealKey::parse(text);
             assert_eq!(key.as_ref().ok().map(|key| *key.bytes()), *expected, "{text}");
         }
-        assert!(Key::parse("hunter2").unwrap_err().to_string().contains("openssl rand"));
+        assert!(SealKey::parse("hunter2").unwrap_err().to_string().contains("openssl rand"));
     }
 
     #[test]
     fn a_key_written_to_a_file_is_the_same_when_read() {
-        let key = Key::random().unwrap();
-        let again = Key::parse(&to_hex(&key)).unwrap();
+        let key = SealKey::random().unwrap();
+        let again = SealKey::parse(&to_hex(&key)).unwrap();
         assert_eq!(key.bytes(), again.bytes());
         assert_eq!(key.id(), again.id());
-        assert_ne!(key.id(), Key::random().unwrap().id());
+        assert_ne!(key.id(), SealKey::random().unwrap().id());
         assert_eq!(format!("{key:?}"), "Key(***)");
     }
 }

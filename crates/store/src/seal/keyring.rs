@@ -5,22 +5,22 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 use crate::seal::envelope::{self, Aad, Envelope, SealError};
-use crate::seal::key::Key;
+use crate::seal::key::SealKey;
 
 #[derive(Clone)]
 pub struct Keyring {
-    current: Key,
-    older: Vec<Key>,
+    current: SealKey,
+    older: Vec<SealKey>,
 }
 
 impl Keyring {
-    pub fn new(current: Key) -> Self {
+    pub fn new(current: SealKey) -> Self {
         Self { current, older: Vec::new() }
     }
 
     /// With a key from before a rotation.
     #[must_use]
-    pub fn with_older(mut self, key: Key) -> Self {
+    pub fn with_older(mut self, key: SealKey) -> Self {
         self.older.push(key);
         self
     }
@@ -45,7 +45,7 @@ impl Keyring {
         envelope::rewrap(self.key(envelope.key_id)?, &self.current, aad, &envelope)
     }
 
-    fn key(&self, id: i64) -> Result<&Key, SealError> {
+    fn key(&self, id: i64) -> Result<&SealKey, SealError> {
         std::iter::once(&self.current)
             .chain(&self.older)
             .find(|key| key.id() == id)
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn another_key_is_told_from_a_change() {
-        let [a, b] = [1, 2].map(|byte| Key::new([byte; 32]));
+        let [a, b] = [1, 2].map(|byte| SealKey::new([byte; 32]));
         let sealed = Keyring::new(a.clone()).seal(&AAD, b"secret").unwrap();
         let outcome = Keyring::new(b).open(&AAD, &sealed);
         assert_eq!(outcome.unwrap_err(), SealError::UnknownKey { id: a.id() });
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_rotation_encrypts_only_the_secrets_own_key_anew() {
-        let [a, b] = [1, 2].map(|byte| Key::new([byte; 32]));
+        let [a, b] = [1, 2].map(|byte| SealKey::new([byte; 32]));
         let old = Keyring::new(a.clone()).seal(&AAD, b"secret").unwrap();
         let both = Keyring::new(b.clone()).with_older(a.clone());
         assert_eq!(both.open(&AAD, &old).unwrap().as_slice(), b"secret");

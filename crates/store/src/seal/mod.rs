@@ -11,6 +11,6 @@ mod rotate;
 
 pub use envelope::{Aad, SealError};
 pub use file::{KeyFileError, create, load};
-pub use key::{Key, KeyError};
+pub use key::{KeyError, SealKey};
 pub use keyring::Keyring;
 pub use rotate::{Rewrapped, RotateError, Unlocked};

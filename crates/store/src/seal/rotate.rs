@@ -40,6 +40,7 @@ impl Store {
     /// Whether these keys are right for this store. The first key it sees is.
     pub async fn unlock(&self, keyring: &Keyring) -> Result<Unlocked, RotateError> {
         let ours = keyring.seal(&CHECK_AAD, CHECK_TEXT).map_err(check)?;
+        // In one step: of two replicas that start with two keys exactly one becomes the store's.
         let stored = self.put_setting_if_absent(CHECK, ours).await?;
         match keyring.open(&CHECK_AAD, &stored) {
             Ok(_) => Ok(Unlocked::Yes),
@@ -62,6 +63,8 @@ impl Store {
     }
 
     async fn rewrap_credentials(&self, keyring: &Keyring) -> Result<u64, RotateError> {
+        // By pages from the last id on: each round is a short transaction, and an interruption
+        // loses one page.
         let (id, mut after, mut done) = (keyring.current_id(), String::new(), 0);
         loop {
             let page = self.credentials_under_other_keys(id, &after, PAGE).await?;
@@ -73,6 +76,8 @@ impl Store {
                     RotateError::Seal { what, error }
                 };
                 let sealed = keyring.rewrap(&old.aad(), &old.sealed).map_err(failed)?;
+                // With the old record as the condition: a secret that was changed meanwhile is not
+                // overwritten.
                 match self.reseal_credential(old, sealed, id).await {
                     Ok(()) => done += 1,
                     // Whoever was quicker has sealed with the current key or removed it.
@@ -86,6 +91,7 @@ impl Store {
     async fn rewrap_grants(&self, keyring: &Keyring) -> Result<u64, RotateError> {
         let (id, mut done) = (keyring.current_id(), 0);
         loop {
+            // No cursor: what is rewrapped leaves the query by itself.
             let page = self.grants_under_other_keys(id, PAGE).await?;
             if page.is_empty() {
                 return Ok(done);
@@ -102,6 +108,8 @@ impl Store {
                 let change = crate::change::Change::PutGrant { record, expected };
                 match self.commit(vec![change], Vec::new()).await {
                     Ok(_) => done += 1,
+                    // Renewed meanwhile, and by that under the current key; if not, it is in the
+                    // next page.
                     Err(StoreError::Stale) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -120,6 +128,7 @@ impl CredentialRecord {
 impl GrantRecord {
     /// What tells this grant from others.
     pub fn row(&self) -> String {
+        // With the length in front: an issuer may contain whatever separates it from the principal.
         format!("{}:{}{}", self.issuer.len(), self.issuer, self.principal)
     }
 

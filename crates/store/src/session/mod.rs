@@ -52,6 +52,8 @@ impl Session {
         sql: &str,
         values: Vec<Value>,
     ) -> Result<u64, StoreError> {
+        // Checked here for both databases: SQLite would take a NUL inside a text that Postgres
+        // refuses.
         values.iter().try_for_each(Value::check)?;
         match self {
             Self::Sqlite(connection) => sqlite::execute(connection, sql, &values),
@@ -96,6 +98,8 @@ impl Session {
         while let Some(first) = rows.peek() {
             let width = first.len();
             let chunk: Vec<Vec<Value>> = rows.by_ref().take(most).collect();
+            // The statement is made again only when the number of rows differs: in practice for the
+            // last chunk.
             if chunk.len() != made_for {
                 sql = format!("{head} VALUES {} {tail}", places(chunk.len(), width));
                 made_for = chunk.len();
@@ -125,6 +129,8 @@ impl Session {
             Lock::Audit => 0x7472_756e_6b00_0002,
         };
         if let Self::Postgres(_) = self {
+            // Transaction-level and not session-level: it is released by commit, rollback and a
+            // broken connection alike.
             self.batch(&format!("SELECT pg_advisory_xact_lock({number})")).await?;
         }
         Ok(())
@@ -153,8 +159,11 @@ impl Session {
             // Not deferred: a reader that becomes a writer may find that it cannot.
             (Self::Sqlite(_), TransactionMode::Write) => "BEGIN IMMEDIATE",
             (Self::Postgres(_), TransactionMode::Read) => {
+                // Several SELECTs of one operation see one snapshot, as SQLite's readers do.
                 "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
             }
+            // Not serializable: what must not interleave takes `for_update` or an advisory lock, so
+            // that no caller has to retry.
             (Self::Postgres(_), TransactionMode::Write) => "BEGIN ISOLATION LEVEL READ COMMITTED",
         };
         self.batch(sql).await

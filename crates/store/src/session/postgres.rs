@@ -32,6 +32,7 @@ pub(super) async fn rows(
 /// A connection that breaks here does not say whether the commit was made.
 pub(super) async fn commit(client: &Client) -> Result<(), StoreError> {
     client.batch_execute("COMMIT").await.map_err(|error| match fault(&error) {
+        // Postgres itself ended the transaction: then it is certain that nothing was committed.
         StoreError::Unavailable { reason } if !refused(&error) => StoreError::Uncertain { reason },
         other => other,
     })
@@ -53,6 +54,7 @@ pub(crate) fn fault(error: &Error) -> StoreError {
     match code {
         &SqlState::UNIQUE_VIOLATION => StoreError::conflict("such a record"),
         &SqlState::FOREIGN_KEY_VIOLATION => StoreError::NotFound,
+        // A standby answers read-only: like a full disk, it needs an operator.
         &SqlState::DISK_FULL | &SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Full { reason },
         &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => StoreError::Corrupt { reason },
         &SqlState::LOCK_NOT_AVAILABLE => StoreError::Unavailable { reason },
@@ -89,6 +91,7 @@ fn row(found: &tokio_postgres::Row) -> Result<Row, StoreError> {
     let values: Result<Vec<Value>, Error> = columns
         .map(|(at, column)| match *column.type_() {
             Type::INT8 => found.try_get::<_, Option<i64>>(at).map(Value::from),
+            // Literals are INT4 in Postgres; SQLite knows one integer only.
             Type::INT4 => found.try_get::<_, Option<i32>>(at).map(|v| v.map(i64::from).into()),
             Type::BYTEA => found.try_get::<_, Option<Vec<u8>>>(at).map(Value::from),
             _ => found.try_get::<_, Option<String>>(at).map(Value::from),
@@ -112,6 +115,7 @@ impl ToSql for Value {
     }
 
     fn accepts(_: &Type) -> bool {
+        // The type is given by `typed`; a check here would refuse NULL for all but one type.
         true
     }
 

@@ -11,8 +11,10 @@ pub(super) fn execute(
     sql: &str,
     values: &[Value],
 ) -> Result<u64, StoreError> {
+    // Cached: the same few statements come again and again, and parsing is what costs on SQLite.
     let mut statement = connection.prepare_cached(&spelt(sql)).map_err(|error| fault(&error))?;
     let touched = statement.execute(params_from_iter(values)).map_err(|error| fault(&error))?;
+    // Saturating and not failing: the number is only compared with small ones.
     Ok(u64::try_from(touched).unwrap_or(u64::MAX))
 }
 
@@ -37,6 +39,7 @@ pub(super) fn rows(
 /// When the disk fails in the middle of a commit, it may have been made.
 pub(super) fn commit(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch("COMMIT").map_err(|error| match error.sqlite_error_code() {
+        // After an I/O error SQLite cannot say whether the journal reached the disk.
         Some(ErrorCode::SystemIoFailure) => StoreError::Uncertain { reason: error.to_string() },
         _ => fault(&error),
     })
@@ -48,6 +51,8 @@ pub(crate) fn fault(error: &rusqlite::Error) -> StoreError {
     };
     match code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            // `busy_timeout` has been waited for already: another process is stuck, not merely at
+            // work.
             StoreError::unavailable("another process keeps the file locked")
         }
         ErrorCode::DiskFull => StoreError::full("the disk is full"),
@@ -66,6 +71,8 @@ pub(crate) fn fault(error: &rusqlite::Error) -> StoreError {
 fn violated(error: &rusqlite::Error) -> StoreError {
     use rusqlite::ffi;
     match error.sqlite_error().map(|error| error.extended_code) {
+        // The row that this one refers to is gone, which is what a caller would have found by
+        // asking for it.
         Some(ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => StoreError::NotFound,
         Some(ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY) => {
             StoreError::conflict("such a record")
@@ -85,6 +92,8 @@ fn value(found: ValueRef<'_>) -> Result<Value, StoreError> {
         ValueRef::Integer(value) => Value::Int(value),
         ValueRef::Text(text) => match str::from_utf8(text) {
             Ok(text) => Value::Text(text.to_owned()),
+            // `STRICT` tables refuse other types, not broken UTF-8: only a damaged or foreign file
+            // has it.
             Err(_) => return Err(StoreError::corrupt("a text is not UTF-8")),
         },
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),

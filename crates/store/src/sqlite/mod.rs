@@ -31,12 +31,16 @@ type Job = Box<dyn FnOnce(&mut Session) + Send>;
 
 impl Worker {
     pub(crate) async fn open(path: PathBuf) -> Result<Self, StoreError> {
+        // Bounded: callers wait to be let in rather than pile up work that nobody waits for any
+        // more.
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (opened, is_open) = oneshot::channel();
+        // A thread of its own: SQLite blocks, which the threads of the runtime must not.
         thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || match ready(&path) {
                 Ok(session) => {
+                    // If the caller has gone, the thread ends and the file is closed.
                     if opened.send(Ok(())).is_ok() {
                         work(session, jobs);
                     }
@@ -56,17 +60,22 @@ impl Worker {
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
+        // Counted from the request, not from when it is let in: the caller's patience is one.
         let late = Instant::now() + PATIENCE;
         let job: Job = Box::new(move |session| {
+            // Before the work begins a caller that hung up costs nothing; afterwards the operation
+            // is done whole.
             if answer.is_closed() {
                 return;
             }
             let outcome = match Instant::now() > late {
                 true => Err(busy()),
+                // The answer may not be wanted any more, but the operation was: its outcome stands.
                 false => at_once(transact(session, mode, operation)),
             };
             drop(answer.send(outcome));
         });
+        // Sending waits while the queue is full, and no longer than the caller would.
         match timeout(PATIENCE, self.queue.send(WorkerMessage::Run(job))).await {
             Ok(Ok(())) => answered.await.map_err(|_| ended())?,
             Ok(Err(_)) => Err(ended()),
@@ -100,7 +109,9 @@ fn work(mut session: Session, mut jobs: mpsc::Receiver<WorkerMessage>) {
         match message {
             WorkerMessage::Run(job) => job(&mut session),
             WorkerMessage::Close(closed) => {
+                // The queue first: whoever asks from now on hears that it is closed.
                 drop(jobs);
+                // The file is closed before that is told: another process may open it at once.
                 drop(session);
                 let _ = closed.send(());
                 return;
@@ -131,6 +142,7 @@ async fn transact<T>(
 
 /// `SQLite`'s part of a session never waits, so that its futures are done when first asked.
 fn at_once<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    // A waker that does nothing: a future that is pending here would never be woken.
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome,
         Poll::Pending => Err(StoreError::invalid("an operation waits for something else")),

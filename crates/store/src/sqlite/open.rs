@@ -29,6 +29,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
     connection
         .execute_batch(
+            // A file that came from elsewhere must not run functions through its views and
+            // triggers.
             "PRAGMA trusted_schema = OFF;
              PRAGMA foreign_keys = ON;
              PRAGMA synchronous = FULL;
@@ -43,9 +45,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn settle(connection: &Connection) -> Result<(), StoreError> {
     let late = Instant::now() + BUSY;
     loop {
+        // WAL: a reader (a backup, `sqlite3`) does not block the writer, nor the writer a reader.
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0));
         match mode.map(|mode: String| mode.eq_ignore_ascii_case("wal")) {
             Ok(true) => return Ok(()),
+            // WAL needs shared memory, which network file systems do not have.
             Ok(false) => {
                 return Err(StoreError::invalid(
                     "SQLite cannot keep its log beside the file: is it on a network drive?",
@@ -65,6 +69,7 @@ pub(super) fn settle(connection: &Connection) -> Result<(), StoreError> {
 
 /// Others may not read the file; `SQLite` gives its log the same permissions.
 fn guard(path: &Path) -> Result<(), StoreError> {
+    // `create_new`: of two processes that start at once exactly one makes the file.
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => keep_name(path).map_err(|error| refused(path, &error)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => tighten(path),
@@ -75,6 +80,7 @@ fn guard(path: &Path) -> Result<(), StoreError> {
 /// A new file is not lost with the power because its folder was not written.
 fn keep_name(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // A directory is opened and synced like a file: that writes the new name.
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -88,6 +94,7 @@ fn tighten(path: &Path) -> Result<(), StoreError> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
+    // The owner's own bits stay as they are; only what others may do is taken away.
     fs::set_permissions(path, Permissions::from_mode(mode & 0o700)).map_err(failed)
 }
 

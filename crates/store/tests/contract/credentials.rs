@@ -1,6 +1,6 @@
 //! Secrets: kept sealed, replaced, brought under another key, never written over by a wrong one.
 
-use trunkline_store::seal::{Key, Keyring, Rewrapped, Unlocked};
+use trunkline_store::seal::{Keyring, Rewrapped, SealKey, Unlocked};
 use trunkline_store::{Change, CredentialRecord, GrantRecord, Store, StoreError};
 
 use crate::on_both;
@@ -45,7 +45,7 @@ fn grant(keyring: &Keyring, server: &str, issuer: &str) -> GrantRecord {
 }
 
 fn keyring(byte: u8) -> Keyring {
-    Keyring::new(Key::new([byte; 32]))
+    Keyring::new(SealKey::new([byte; 32]))
 }
 
 async fn put(store: &Store, record: CredentialRecord) {
@@ -126,7 +126,7 @@ async fn before_rotation(place: &Place) -> (Store, Keyring) {
     }
     let record = grant(&old, "s", "https://issuer");
     store.commit(vec![Change::PutGrant { record, expected: None }], vec![]).await.unwrap();
-    (store, keyring(2).with_older(Key::new([1; 32])))
+    (store, keyring(2).with_older(SealKey::new([1; 32])))
 }
 
 async fn secrets_are_brought_under_another_key(place: &Place) {

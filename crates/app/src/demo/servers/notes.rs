@@ -11,12 +11,12 @@ use crate::demo::tool::{
 /// Gone when the process ends.
 #[derive(Debug)]
 pub(in crate::demo) struct Notes {
-    notes: BTreeMap<i64, Note>,
+    notes: BTreeMap<i64, StoredNote>,
     next: i64,
 }
 
 #[derive(Debug)]
-struct Note {
+struct StoredNote {
     title: String,
     text: String,
     tags: Vec<String>,
@@ -37,7 +37,7 @@ impl Notes {
         let id = self.next;
         self.next += 1;
         let tags = tags.iter().map(ToString::to_string).collect();
-        let note = Note { title: title.to_owned(), text: text.to_owned(), tags };
+        let note = StoredNote { title: title.to_owned(), text: text.to_owned(), tags };
         self.notes.insert(id, note);
         id
     }
@@ -71,12 +71,12 @@ impl Notes {
         structured(&json!({ "notes": found.collect::<Vec<_>>() }))
     }
 
-    fn at(&self, uri: &str) -> Option<&Note> {
+    fn at(&self, uri: &str) -> Option<&StoredNote> {
         self.notes.get(&uri.strip_prefix("note://")?.parse().ok()?)
     }
 }
 
-impl Note {
+impl StoredNote {
     fn mentions(&self, wanted: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(wanted);
         has(&self.title) || has(&self.text) || self.tags.iter().any(|tag| has(tag))

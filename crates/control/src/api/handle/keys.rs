@@ -3,7 +3,7 @@ use super::audit;
 use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
 use crate::api::answer::ApiResponse;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
 use crate::api::parameters::ID;
@@ -177,7 +177,7 @@ fn problem(error: &KeysError) -> Problem {
     match error {
         KeysError::Pattern { at, why } => {
             let place = Pointer::root().key("tools").index(*at);
-            Problem::invalid(vec![Fault::at(&place, why.clone())])
+            Problem::invalid(vec![RequestFault::at(&place, why.clone())])
         }
         KeysError::Locked => Problem::new(Kind::StoreUnavailable, error.to_string())
             .hint("start Trunkline with the key that this store was sealed with"),

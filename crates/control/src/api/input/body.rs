@@ -5,7 +5,7 @@ use trunkline_http::is_type;
 
 use super::Members;
 use super::explain::explain;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::{Kind, Problem};
 use crate::api::schema::{ObjectSchema, Schema, check};
 
@@ -61,7 +61,7 @@ impl<'a> Declared<'a> {
     /// `check` adds the mistakes that no schema can describe.
     pub(super) fn read_and_check<T: RequestBody>(
         &self,
-        check: impl FnOnce(&T, &mut Vec<Fault>),
+        check: impl FnOnce(&T, &mut Vec<RequestFault>),
     ) -> Result<T, Problem> {
         let (document, mut faults) = self.checked(&Schema::Object(T::OBJECT))?;
         let read = T::from_members(&Members::of(&document.root));
@@ -71,7 +71,10 @@ impl<'a> Declared<'a> {
     }
 
     /// The values with their places, and what is wrong with them.
-    pub(super) fn checked(&self, schema: &Schema) -> Result<(Document, Vec<Fault>), Problem> {
+    pub(super) fn checked(
+        &self,
+        schema: &Schema,
+    ) -> Result<(Document, Vec<RequestFault>), Problem> {
         let document = syntax(self.text(MOST_BODY)?)?;
         let mut faults = Vec::new();
         check(&document.root, schema, &Pointer::root(), &mut faults);
@@ -93,7 +96,7 @@ pub(super) fn syntax(text: &str) -> Result<Document, Problem> {
 }
 
 /// All that is wrong, or nothing.
-pub(super) fn none(faults: Vec<Fault>) -> Result<(), Problem> {
+pub(super) fn none(faults: Vec<RequestFault>) -> Result<(), Problem> {
     if faults.is_empty() { Ok(()) } else { Err(Problem::invalid(faults)) }
 }
 

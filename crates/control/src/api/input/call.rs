@@ -6,7 +6,7 @@ use trunkline_catalog::name::escaped;
 use trunkline_wire::{decode, is_json, members};
 
 use super::body::{Declared, MOST_ARGUMENTS, none, syntax};
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::{Kind, Problem};
 use crate::api::schema::{
     ObjectSchema, Schema, TextFormat, TextRule, nearest, optional, required, text,
@@ -51,13 +51,13 @@ impl<'a> CallTool<'a> {
         if bytes.trim_ascii_start().starts_with(b"{") {
             call.members(bytes, &mut faults);
         } else {
-            faults.push(Fault::at(&Pointer::root(), "must be an object"));
+            faults.push(RequestFault::at(&Pointer::root(), "must be an object"));
         }
         none(faults)?;
         Ok(call)
     }
 
-    fn members(&mut self, bytes: &'a [u8], faults: &mut Vec<Fault>) {
+    fn members(&mut self, bytes: &'a [u8], faults: &mut Vec<RequestFault>) {
         let mut seen = HashSet::new();
         for (key, span) in members(bytes) {
             let value = span.of(bytes);
@@ -68,24 +68,29 @@ impl<'a> CallTool<'a> {
                 "server_id" => self.server_id = string(value, &ID, &at, faults),
                 "arguments" if value == b"null" => {}
                 "arguments" if value.starts_with(b"{") => self.arguments = Some(value),
-                "arguments" => faults.push(Fault::at(&at, "must be an object")),
+                "arguments" => faults.push(RequestFault::at(&at, "must be an object")),
                 key => faults.push(unknown(key, &at)),
             }
             if !seen.insert(key.into_owned()) {
-                faults.push(Fault::at(&at, "appears twice").hint("keep one of them"));
+                faults.push(RequestFault::at(&at, "appears twice").hint("keep one of them"));
             }
         }
-        let meant = |fault: &Fault| fault.hint.as_deref() == Some("did you mean `name`?");
+        let meant = |fault: &RequestFault| fault.hint.as_deref() == Some("did you mean `name`?");
         if !seen.contains("name") && !faults.iter().any(meant) {
-            let fault = Fault::at(&Pointer::root().key("name"), "is missing");
+            let fault = RequestFault::at(&Pointer::root().key("name"), "is missing");
             faults.push(fault.hint(NAME_DOC));
         }
     }
 }
 
-fn string(value: &[u8], rule: &TextRule, at: &Pointer, faults: &mut Vec<Fault>) -> Option<String> {
+fn string(
+    value: &[u8],
+    rule: &TextRule,
+    at: &Pointer,
+    faults: &mut Vec<RequestFault>,
+) -> Option<String> {
     let Some(found) = decode(value) else {
-        faults.push(Fault::at(at, "must be a string"));
+        faults.push(RequestFault::at(at, "must be a string"));
         return None;
     };
     let message = match found.chars().count() {
@@ -93,12 +98,12 @@ fn string(value: &[u8], rule: &TextRule, at: &Pointer, faults: &mut Vec<Fault>) 
         length if length > rule.most => Some(format!("has more than {} characters", rule.most)),
         _ => rule.format.fault(&found).map(|(message, _)| message),
     };
-    faults.extend(message.map(|message| Fault::at(at, message)));
+    faults.extend(message.map(|message| RequestFault::at(at, message)));
     Some(found.into_owned())
 }
 
-fn unknown(key: &str, at: &Pointer) -> Fault {
-    let fault = Fault::at(at, format!("unknown field `{}`", escaped(key)));
+fn unknown(key: &str, at: &Pointer) -> RequestFault {
+    let fault = RequestFault::at(at, format!("unknown field `{}`", escaped(key)));
     match nearest(key, CALL_TOOL.fields.iter().map(|field| field.name)) {
         Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
         None => fault.hint("expected one of name, server_id, arguments"),

@@ -2,7 +2,7 @@
 
 use super::body::Declared;
 use crate::access::Role;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
 use crate::api::schema::{Described as _, Moment, Schema, TextFormat, request, text, words};
 
@@ -35,7 +35,7 @@ impl NewKey {
     pub fn read(body: &Declared<'_>, now: i64) -> Result<Self, Problem> {
         body.read_and_check(|new: &Self, faults| {
             if new.expires_at.is_some_and(|moment| moment <= now) {
-                faults.push(Fault::at(&Pointer::root().key("expires_at"), "is in the past"));
+                faults.push(RequestFault::at(&Pointer::root().key("expires_at"), "is in the past"));
             }
         })
     }

@@ -2,7 +2,7 @@
 //! authorization server.
 
 use super::settings::MASKED;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::schema::{Schema, TextFormat, request, text};
 pub use crate::secrets::OAuthClient;
 use crate::secrets::SECRET_SHOWN;
@@ -22,10 +22,10 @@ request! {
 }
 
 /// A mask that came back is no secret.
-pub(super) fn check(client: Option<&OAuthClient>, faults: &mut Vec<Fault>) {
+pub(super) fn check(client: Option<&OAuthClient>, faults: &mut Vec<RequestFault>) {
     let secret = client.and_then(|client| client.client_secret.as_deref());
     if secret == Some(SECRET_SHOWN) {
         let at = Pointer::root().key("oauth").key("client_secret");
-        faults.push(Fault::at(&at, MASKED));
+        faults.push(RequestFault::at(&at, MASKED));
     }
 }

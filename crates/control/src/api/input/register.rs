@@ -12,7 +12,7 @@ use super::settings::{
     MASKED, MAX_CONCURRENCY, NAME, OAUTH, SECRET_SHOWN, TransportType, URL, connection_config,
     transport_type,
 };
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
 use crate::api::schema::{Case, EnumValues, Field, ObjectSchema, Schema, Seconds, TaggedObjects};
 
@@ -77,12 +77,12 @@ fn transport(members: &Members<'_>) -> Transport {
 }
 
 /// Values that were sent back as they are shown.
-fn masked_values(members: &Members<'_>, faults: &mut Vec<Fault>) {
+fn masked_values(members: &Members<'_>, faults: &mut Vec<RequestFault>) {
     let at = Pointer::root().key("connection_config");
     for map in [HEADERS.name, ENV.name] {
         for (name, value) in members.object("connection_config").pairs(map) {
             if value.as_deref() == Some(SECRET_SHOWN) {
-                let fault = Fault::at(&at.key(map).key(&name), MASKED);
+                let fault = RequestFault::at(&at.key(map).key(&name), MASKED);
                 faults.push(fault.hint("write the value itself, `${NAME}` or `${secret:NAME}`"));
             }
         }
@@ -178,7 +178,7 @@ mod tests {
     fn places(json: &str) -> Vec<String> {
         let problem = read(json).expect_err(json);
         assert_eq!(problem.status(), 422, "{json}: {}", problem.detail());
-        let pointer = |fault: &Fault| {
+        let pointer = |fault: &RequestFault| {
             fault.json().get("pointer").and_then(|p| p.as_str().map(str::to_owned)).unwrap()
         };
         problem.errors().iter().map(pointer).collect()

@@ -1,7 +1,7 @@
 //! `POST /search`: what is looked for, and where.
 
 use super::body::Declared;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
 use crate::api::schema::{Schema, TextFormat, request, text};
 
@@ -33,11 +33,12 @@ impl SearchTools {
             let query = &search.query;
             // An empty one is the schema's to refuse.
             if !query.is_empty() && query.trim().is_empty() {
-                let fault = Fault::at(&Pointer::root().key("query"), "must not be blank");
+                let fault = RequestFault::at(&Pointer::root().key("query"), "must not be blank");
                 faults.push(fault.hint("write what the tool should do"));
             }
             if search.server_filter.as_ref().is_some_and(Vec::is_empty) {
-                let fault = Fault::at(&Pointer::root().key("server_filter"), "must not be empty");
+                let fault =
+                    RequestFault::at(&Pointer::root().key("server_filter"), "must not be empty");
                 faults.push(fault.hint("leave it out to search all of them"));
             }
         })

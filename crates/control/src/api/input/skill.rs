@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::body::Declared;
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
 use crate::api::schema::{Schema, TextFormat, request, text};
 use crate::skills::MOST_SKILLS;
@@ -46,18 +46,18 @@ impl SetSkills {
         Ok(read)
     }
 
-    fn check(&self, faults: &mut Vec<Fault>) {
+    fn check(&self, faults: &mut Vec<RequestFault>) {
         let at = Pointer::root().key("skill_ids");
         let mut known = HashSet::new();
         if self.skill_ids.is_empty() && faults.is_empty() {
             let hint = "name one to three; DELETE leaves it to Trunkline again";
-            faults.push(Fault::at(&at, "must not be empty").hint(hint));
+            faults.push(RequestFault::at(&at, "must not be empty").hint(hint));
         } else if !self.skill_ids.iter().all(|id| known.insert(id)) {
-            faults.push(Fault::at(&at, "names a skill twice"));
+            faults.push(RequestFault::at(&at, "names a skill twice"));
         }
         if self.primary_skill_id.as_ref().is_some_and(|primary| !self.skill_ids.contains(primary)) {
             let at = Pointer::root().key("primary_skill_id");
-            faults.push(Fault::at(&at, "is not among `skill_ids`"));
+            faults.push(RequestFault::at(&at, "is not among `skill_ids`"));
         }
     }
 }

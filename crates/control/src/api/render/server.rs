@@ -8,7 +8,7 @@ use trunkline_catalog::config::Transport;
 use super::health::{health_view, series};
 use crate::api::paging::{List, cursor};
 use crate::api::view::{
-    AuthView, DetailsView, LastError, NameView, ProcessView, ServerView, Source, stderr_view,
+    AuthView, DefinedIn, DetailsView, LastError, NameView, ProcessView, ServerView, stderr_view,
 };
 use crate::secrets::Connection;
 use crate::services::{
@@ -37,7 +37,7 @@ pub(crate) fn server(report: &ServerReport) -> Value {
         description: record.map(|it| it.description.as_str()).filter(|it| !it.is_empty()),
         transport: entry.transport().unwrap_or(&NO_TRANSPORT),
         status: report.status,
-        source: if entry.is_from_file() { Source::File } else { Source::Api },
+        source: if entry.is_from_file() { DefinedIn::File } else { DefinedIn::Api },
         auto_connect: record.is_none_or(|record| record.auto_connect),
         health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
         call_timeout: connection.and_then(|connection| connection.call_timeout),

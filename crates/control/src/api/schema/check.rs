@@ -7,10 +7,10 @@ use super::{
     Case, EnumValues, MapSchema, ObjectSchema, Schema, TaggedObjects, TextRule, UnknownKeys,
     nearest,
 };
-use crate::api::fault::{Fault, Pointer};
+use crate::api::fault::{Pointer, RequestFault};
 
 /// Adds every mistake to `faults`: a client that is told only the first needs one request for each.
-pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Fault>) {
+pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<RequestFault>) {
     match (schema, &node.value) {
         (Schema::Anything, _) => {}
         (Schema::Nullable(_), Value::Null) => {}
@@ -20,16 +20,16 @@ pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Fault>
         (Schema::Bool, Value::Bool(_)) => {}
         (Schema::Integer { least, most }, Value::Number(number)) => match whole(number) {
             Some(number) if (*least..=*most).contains(&number) => {}
-            _ => faults.push(Fault::at(at, format!("must be {}", range(*least, *most)))),
+            _ => faults.push(RequestFault::at(at, format!("must be {}", range(*least, *most)))),
         },
         (Schema::Number, Value::Number(number)) => {
             if number.starts_with('-') {
-                faults.push(Fault::at(at, "must not be negative"));
+                faults.push(RequestFault::at(at, "must not be negative"));
             }
         }
         (Schema::List { of, most }, Value::Array(items)) => {
             if items.len() > *most {
-                faults.push(Fault::at(at, format!("has more than {most} elements")));
+                faults.push(RequestFault::at(at, format!("has more than {most} elements")));
             }
             for (index, item) in items.iter().take(*most).enumerate() {
                 check(item, of, &at.index(index), faults);
@@ -50,35 +50,35 @@ pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Fault>
         }
         (schema, value) => {
             let message = format!("must be {}, not {}", wanted(schema), value.type_name());
-            faults.push(Fault::at(at, message));
+            faults.push(RequestFault::at(at, message));
         }
     }
 }
 
-fn check_text(found: &str, rule: &TextRule, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_text(found: &str, rule: &TextRule, at: &Pointer, faults: &mut Vec<RequestFault>) {
     let length = found.chars().count();
     if length < rule.least && rule.least == 1 {
-        faults.push(Fault::at(at, "must not be empty"));
+        faults.push(RequestFault::at(at, "must not be empty"));
     } else if length < rule.least {
-        faults.push(Fault::at(at, format!("has fewer than {} characters", rule.least)));
+        faults.push(RequestFault::at(at, format!("has fewer than {} characters", rule.least)));
     } else if length > rule.most {
-        faults.push(Fault::at(at, format!("has more than {} characters", rule.most)));
+        faults.push(RequestFault::at(at, format!("has more than {} characters", rule.most)));
     }
     // Of an endless text nothing more need be said, and of an empty one nothing can.
     if length > 0 && length <= rule.most {
-        faults.extend(rule.format.fault(found).map(|(message, hint)| Fault {
+        faults.extend(rule.format.fault(found).map(|(message, hint)| RequestFault {
             hint: hint.map(str::to_owned),
-            ..Fault::at(at, message)
+            ..RequestFault::at(at, message)
         }));
     }
 }
 
-fn check_word(found: &str, words: &EnumValues, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_word(found: &str, words: &EnumValues, at: &Pointer, faults: &mut Vec<RequestFault>) {
     if words.find(found).is_some() {
         return;
     }
     let known = words.known.join(", ");
-    let fault = Fault::at(at, format!("must be one of {known}"));
+    let fault = RequestFault::at(at, format!("must be one of {known}"));
     faults.push(match nearest(found, words.known.iter().copied()) {
         Some(word) => fault.hint(format!("did you mean {word}?")),
         None => fault,
@@ -95,10 +95,15 @@ impl EnumValues {
     }
 }
 
-fn check_map(members: &[JsonMember], map: &MapSchema, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_map(
+    members: &[JsonMember],
+    map: &MapSchema,
+    at: &Pointer,
+    faults: &mut Vec<RequestFault>,
+) {
     duplicates(members, map.case, at, faults);
     if members.len() > map.most {
-        faults.push(Fault::at(at, format!("has more than {} members", map.most)));
+        faults.push(RequestFault::at(at, format!("has more than {} members", map.most)));
     }
     for member in members.iter().take(map.most) {
         let at = at.key(&member.key.value);
@@ -111,7 +116,7 @@ fn check_object(
     members: &[JsonMember],
     object: &ObjectSchema,
     at: &Pointer,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<RequestFault>,
 ) {
     duplicates(members, Case::Sensitive, at, faults);
     let mut meant = Vec::new();
@@ -132,7 +137,7 @@ fn check_object(
         let present = members.iter().any(|member| member.key.value == field.name);
         // A misspelt key is one mistake, not two.
         if !present && !meant.contains(&field.name) {
-            faults.push(Fault::at(&at.key(field.name), "is missing").hint(field.doc));
+            faults.push(RequestFault::at(&at.key(field.name), "is missing").hint(field.doc));
         }
     }
 }
@@ -143,13 +148,13 @@ fn unknown_key(
     members: &[JsonMember],
     object: &ObjectSchema,
     at: &Pointer,
-) -> (Fault, Option<&'static str>) {
+) -> (RequestFault, Option<&'static str>) {
     if let Some((_, why)) = object.refused.iter().find(|(name, _)| *name == key) {
-        return (Fault::at(at, *why), None);
+        return (RequestFault::at(at, *why), None);
     }
     let absent = |name: &&str| !members.iter().any(|member| member.key.value == *name);
     let names = object.fields.iter().map(|field| field.name).filter(absent);
-    let fault = Fault::at(at, format!("unknown field `{}`", escaped(key)));
+    let fault = RequestFault::at(at, format!("unknown field `{}`", escaped(key)));
     match nearest(key, names) {
         Some(guess) => (fault.hint(format!("did you mean `{guess}`?")), Some(guess)),
         None => {
@@ -159,13 +164,13 @@ fn unknown_key(
     }
 }
 
-fn duplicates(members: &[JsonMember], case: Case, at: &Pointer, faults: &mut Vec<Fault>) {
+fn duplicates(members: &[JsonMember], case: Case, at: &Pointer, faults: &mut Vec<RequestFault>) {
     let mut seen = std::collections::HashSet::new();
     for member in members {
         let key = &member.key.value;
         let same = if case == Case::Insensitive { key.to_ascii_lowercase() } else { key.clone() };
         if !seen.insert(same) {
-            faults.push(Fault::at(&at.key(key), "appears twice").hint("keep one of them"));
+            faults.push(RequestFault::at(&at.key(key), "appears twice").hint("keep one of them"));
         }
     }
 }
@@ -186,7 +191,7 @@ fn check_any(
     members: &[JsonMember],
     objects: &[&ObjectSchema],
     at: &Pointer,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<RequestFault>,
 ) {
     let tried = objects.iter().map(|object| {
         let mut found = Vec::new();
@@ -271,7 +276,7 @@ mod tests {
         let document = parse(json, options).expect(json);
         let mut faults = Vec::new();
         check(&document.root, &Schema::Object(&OUTER), &Pointer::root(), &mut faults);
-        let line = |fault: &Fault| {
+        let line = |fault: &RequestFault| {
             let crate::api::fault::FaultPlace::Body(at) = &fault.place else { panic!("{fault:?}") };
             let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
             format!("{} {}{hint}", at.as_str(), fault.message)

@@ -341,7 +341,7 @@ pub(in crate::api) use words;
 mod tests {
     use serde_json::json;
 
-    use crate::api::fault::Fault;
+    use crate::api::fault::RequestFault;
     use crate::api::input::Declared;
     use crate::api::schema::{Moment, Schema, TextFormat, json_schema, text};
 
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!((later.until, later.count), (Some(1000), 2));
         let problem = read(r#"{"id":1,"count":10,"until":7}"#).unwrap_err();
         let messages: Vec<_> =
-            problem.errors().iter().map(|Fault { message, .. }| message).collect();
+            problem.errors().iter().map(|RequestFault { message, .. }| message).collect();
         assert_eq!(
             messages,
             [

@@ -24,8 +24,8 @@ pub use platform::{LIVE, PROBLEM, READY};
 pub use search::{FOUND_LIST, FoundView, SourceServer, rounded};
 pub use secret::{SecretList, SecretUserView, SecretView};
 pub use server::{
-    AuthState, AuthView, Connecting, Disconnected, LastError, LoginView, ServerList, ServerView,
-    Source, shown_config, shown_url,
+    AuthState, AuthView, Connecting, DefinedIn, Disconnected, LastError, LoginView, ServerList,
+    ServerView, shown_config, shown_url,
 };
 pub use skill::{
     SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView, suggestion_view,
@@ -49,7 +49,7 @@ pub(crate) fn add(object: &mut Value, key: &str, value: impl Into<Value>) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::api::fault::{Fault, Pointer};
+    use crate::api::fault::{Pointer, RequestFault};
     use crate::api::schema::{Schema, check};
     use trunkline_catalog::jsonc::{Dialect, HalfPairs, Options, parse};
 
@@ -59,7 +59,7 @@ pub(crate) mod tests {
         let options =
             Options { dialect: Dialect::Strict, half_pairs: HalfPairs::Refused, depth: 64 };
         let document = parse(json, options).expect("JSON");
-        let mut faults: Vec<Fault> = Vec::new();
+        let mut faults: Vec<RequestFault> = Vec::new();
         check(&document.root, schema, &Pointer::root(), &mut faults);
         assert!(faults.is_empty(), "{faults:#?} in {json}");
     }

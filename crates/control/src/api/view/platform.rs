@@ -69,7 +69,7 @@ pub const PROBLEM: ObjectSchema = ObjectSchema::answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::fault::{Fault, Pointer};
+    use crate::api::fault::{Pointer, RequestFault};
     use crate::api::problem::{About, Kind, Problem};
     use crate::api::view::tests::assert_fits;
 
@@ -82,8 +82,8 @@ mod tests {
             assert_fits(&json, &Schema::Object(&PROBLEM));
         }
         let faults = vec![
-            Fault::at(&Pointer::root(), "is bad").hint("write it well"),
-            Fault::parameter("limit", "is bad"),
+            RequestFault::at(&Pointer::root(), "is bad").hint("write it well"),
+            RequestFault::parameter("limit", "is bad"),
         ];
         let json = String::from_utf8(Problem::invalid(faults).json()).unwrap();
         assert_fits(&json, &Schema::Object(&PROBLEM));

@@ -13,7 +13,7 @@ pub use crate::secrets::shown_url;
 
 words! {
     /// Where a server was defined.
-    pub enum Source {
+    pub enum DefinedIn {
         /// The config file: cannot be changed over REST.
         File = "file",
         Api = "api",
@@ -38,7 +38,7 @@ answer! {
         #[example = {"url":"https://github-mcp.example.com/sse","headers":{"Authorization":"***"}}]
         connection_config: Value = |it| shown_config(it.transport),
         /// `file`: from the config file, and read-only here.
-        #[example = "api"] pub source: Source,
+        #[example = "api"] pub source: DefinedIn,
         #[example = true] pub auto_connect: bool,
         #[hidden] pub health_check_url: Option<&'a str>,
         #[example = "https://github-mcp.example.com/health"]
@@ -201,7 +201,7 @@ mod tests {
             description: None,
             transport,
             status: Status::Connected,
-            source: Source::Api,
+            source: DefinedIn::Api,
             auto_connect: true,
             health_check_url: Some("https://h/health?key=hunter2"),
             call_timeout: None,

@@ -1,13 +1,13 @@
 //! Keys, and servers to keep.
 
 use trunkline_catalog::config::{RemoteKind, Transport};
-use trunkline_store::seal::{Key, Keyring};
+use trunkline_store::seal::{Keyring, SealKey};
 use trunkline_store::{DesiredState, ServerRecord, Store};
 
 use crate::secrets::{Connection, Safe, SealedConnection};
 
-pub(super) fn key(byte: u8) -> Key {
-    Key::new([byte; 32])
+pub(super) fn key(byte: u8) -> SealKey {
+    SealKey::new([byte; 32])
 }
 
 pub(super) async fn safe(store: &Store, byte: u8) -> Safe {

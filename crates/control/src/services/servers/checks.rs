@@ -10,7 +10,7 @@ use super::secret_binding::new_reference;
 use super::service::ServerService;
 use crate::access::Action;
 use crate::clock;
-use crate::fault::{Fault, Pointer, Problem, ProblemKind};
+use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
 use crate::secrets::{self, Connection, Unresolved};
 use crate::services::directory::{CUSTOM_GROUP_ID, CUSTOM_GROUP_NAME};
@@ -25,7 +25,10 @@ impl ServerService {
         }
         if name == CUSTOM_GROUP_ID || name == CUSTOM_GROUP_NAME {
             let why = "is what the group of the custom tools is called";
-            return Err(Problem::invalid(vec![Fault::at(&Pointer::root().key("name"), why)]));
+            return Err(Problem::invalid(vec![RequestFault::at(
+                &Pointer::root().key("name"),
+                why,
+            )]));
         }
         Ok(())
     }
@@ -77,7 +80,7 @@ impl ServerService {
         let mut faults = Vec::new();
         let mut url = |url: &str, at: Pointer| {
             if let Err(refused) = self.check_url(url) {
-                faults.push(Fault::at(&at, refused.to_string()));
+                faults.push(RequestFault::at(&at, refused.to_string()));
             }
         };
         if let Transport::Remote { url: address, .. } = &connection.transport {
@@ -88,7 +91,7 @@ impl ServerService {
         }
         let forbidden =
             secrets::forbidden(connection, &self.settings.registration.allowed_variables);
-        faults.extend(forbidden.iter().map(|fault| Fault::at(&config, fault.to_string())));
+        faults.extend(forbidden.iter().map(|fault| RequestFault::at(&config, fault.to_string())));
         if faults.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 use trunkline_catalog::config::Transport;
 use trunkline_http::Url;
 
-use crate::fault::{Fault, Pointer, Problem};
+use crate::fault::{Pointer, Problem, RequestFault};
 use crate::secrets::Connection;
 
 /// Where a reference stands that did not stand there before. A server that leads elsewhere had nothing
@@ -32,7 +32,7 @@ pub(super) fn check_left_secrets(
         _ => "was given to another command".to_owned(),
     };
     let faults = left.iter().map(|place| {
-        Fault::at(place, format!("{why}: give its value anew in the same request, or null"))
+        RequestFault::at(place, format!("{why}: give its value anew in the same request, or null"))
     });
     let hint = "a server that is moved keeps no secrets: give those it needs there, and null for the others";
     Err(Problem::invalid(faults.collect()).hint(hint))

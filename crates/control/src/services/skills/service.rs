@@ -12,7 +12,7 @@ use super::batch::record_of;
 use super::index::SkillIndex;
 use crate::access::Grants;
 use crate::clock;
-use crate::fault::{Fault, Pointer, Problem, ProblemKind};
+use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
 use crate::llm::Llm;
 use crate::services::background::Background;
@@ -122,7 +122,7 @@ impl SkillService {
         by: Actor<'_>,
     ) -> Result<(bool, SkillSummary), Problem> {
         if !crate::skills::is_skill_id(id) {
-            let fault = Fault::parameter("id", "is not an id a skill can have");
+            let fault = RequestFault::parameter("id", "is not an id a skill can have");
             let fault = fault.hint("lower case letters, digits and `_`, a letter first");
             return Err(Problem::invalid(vec![fault]));
         }
@@ -180,7 +180,7 @@ impl SkillService {
         for (at, skill) in skill_ids.iter().enumerate() {
             if taxonomy.get(skill).is_none() {
                 let place = Pointer::root().key("skill_ids").key(&at.to_string());
-                let fault = Fault::at(&place, "is no skill");
+                let fault = RequestFault::at(&place, "is no skill");
                 faults.push(fault.hint("GET /api/v1/skills lists them"));
             }
         }

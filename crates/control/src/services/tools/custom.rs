@@ -5,7 +5,7 @@ use trunkline_wire::{decode, member};
 
 use super::service::ToolService;
 use crate::access::Grants;
-use crate::fault::{Fault, Pointer, Problem};
+use crate::fault::{Pointer, Problem, RequestFault};
 use crate::services::grants::grant_of;
 use trunkline_gateway::CustomInfo;
 
@@ -42,7 +42,8 @@ impl ToolService {
 
 fn choose<'a>(custom: &CustomTool, arguments: &'a [u8]) -> Result<ChosenSubtool<'a>, Problem> {
     let at = Pointer::root().key("arguments");
-    let invalid = |at: &Pointer, why: String| Err(Problem::invalid(vec![Fault::at(at, why)]));
+    let invalid =
+        |at: &Pointer, why: String| Err(Problem::invalid(vec![RequestFault::at(at, why)]));
     let text = |key| member(arguments, key).and_then(decode);
     let (Some(server), Some(tool)) = (text("server"), text("tool")) else {
         let why = "a custom tool needs `server`, `tool` and `args`".to_owned();

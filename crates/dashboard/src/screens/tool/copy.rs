@@ -1,4 +1,4 @@
-//! The same call elsewhere: as `curl`, and with our own command line.
+//! How to make this call elsewhere: as `curl`, and with our own command line.
 
 use maud::{Markup, html};
 

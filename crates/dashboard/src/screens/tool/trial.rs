@@ -44,7 +44,7 @@ impl TrialInput {
         Self::Json { text: pretty(arguments.as_bytes()), mistake: None }
     }
 
-    /// The same as JSON.
+    /// Turns what was filled in into JSON.
     fn into_json(self, blank: &ArgumentForm) -> Self {
         match self {
             Self::Form { filled, .. } => Self::json(&argument_form::draft(blank.fields(), &filled)),
@@ -52,7 +52,7 @@ impl TrialInput {
         }
     }
 
-    /// The same as a form, if one can show it.
+    /// Turns JSON into a form, if a form can show it.
     fn into_form(self, blank: &ArgumentForm) -> Self {
         let Self::Json { text, .. } = self else { return self };
         let text = if text.trim().is_empty() { "{}".to_owned() } else { text };

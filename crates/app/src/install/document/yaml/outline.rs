@@ -99,8 +99,8 @@ impl KeyCollector {
         path
     }
 
-    /// Whether a name of the enclosing object comes now; afterwards its value does.
-    fn is_name(&mut self) -> bool {
+    /// Passes one node: true if it is a name of the enclosing object, whose value comes next.
+    fn pass_node(&mut self) -> bool {
         match self.open.last_mut() {
             Some(OpenNode::Object { name_next }) => {
                 *name_next = !*name_next;
@@ -116,16 +116,16 @@ impl MarkedEventReceiver for KeyCollector {
         let in_list = self.open.iter().any(|open| matches!(open, OpenNode::List));
         match event {
             Event::MappingStart(..) => {
-                self.is_name();
+                self.pass_node();
                 self.open.push(OpenNode::Object { name_next: true });
             }
             Event::SequenceStart(..) => {
-                self.is_name();
+                self.pass_node();
                 self.open.push(OpenNode::List);
             }
             Event::MappingEnd | Event::SequenceEnd => drop(self.open.pop()),
             Event::Scalar(text, ..) => {
-                if self.is_name() && !in_list {
+                if self.pass_node() && !in_list {
                     let (line, indent) = (at.line().saturating_sub(1), at.col());
                     let depth = self.open.len();
                     self.keys.push(BlockKey { name: text, line, indent, depth, empty: false });
@@ -133,7 +133,7 @@ impl MarkedEventReceiver for KeyCollector {
                     key.empty = text.is_empty();
                 }
             }
-            Event::Alias(_) => drop(self.is_name()),
+            Event::Alias(_) => drop(self.pass_node()),
             _ => {}
         }
     }

@@ -79,6 +79,7 @@ impl Contexts {
         let key = (rights(kind, caller), Arc::clone(&caller.who));
         // Released before a session is made: that assembles a view, which takes long.
         if let Some(held) = self.callers.lock().get_mut(&key) {
+            // Under the lock that `take_idle` needs: a caller that was just seen is not swept away.
             held.seen = now;
             return Arc::clone(&held.session);
         }
@@ -86,6 +87,8 @@ impl Contexts {
         let mut callers = self.callers.lock();
         // Bounds the table: a caller costs a session.
         let crowded = callers.len() >= SESSIONS;
+        // Two requests of a new caller may both come here; the later session replaces the earlier,
+        // which lives as long as its request.
         let gone = if crowded { take_idle(&mut callers, |_| true) } else { Vec::new() };
         callers.insert(key, KnownCaller { session: Arc::clone(&session), seen: now });
         drop(callers); // ending a session takes other locks
@@ -98,14 +101,18 @@ impl Contexts {
     pub(crate) fn forget(&self, now: u32) {
         let long = |held: &KnownCaller| now.saturating_sub(held.seen) > CALLER_SECONDS;
         let gone = take_idle(&mut self.callers.lock(), long);
+        // Relaxed: readers only compare it with an earlier value. One step for a whole sweep is
+        // enough to differ.
         self.turnover.fetch_add(u64::from(!gone.is_empty()), Ordering::Relaxed);
         end(gone);
+        // Swept here as well as on arrival: without new callers, dead entries would stay.
         self.granted.lock().retain(|_, context| context.strong_count() > 0);
     }
 
     /// The sessions of all stateless requests.
     pub(crate) fn all(&self) -> Vec<Arc<Session>> {
         let mut all = vec![Arc::clone(&self.anonymous)];
+        // One lock after the other; a caller that moves between the two is seen at most twice.
         all.extend(self.kinds.lock().values().cloned());
         all.extend(self.callers.lock().values().map(|held| Arc::clone(&held.session)));
         all
@@ -125,6 +132,8 @@ impl Contexts {
 
     fn open_to_all(&self, kind: Option<Client>) -> Arc<Session> {
         let Some(client) = kind else { return Arc::clone(&self.anonymous) };
+        // Held while the session is made: two requests of one kind must share it, and there are few
+        // kinds.
         let mut kinds = self.kinds.lock();
         let new = || Session::new(Arc::new(self.anonymous.context.for_client(client)));
         Arc::clone(kinds.entry(client.id()).or_insert_with(new))

@@ -68,6 +68,8 @@ impl ResumableStream {
         from: ResumeFrom,
         touched: &mut FlushSet,
     ) {
+        // Held for the whole replay: an event that is pushed meanwhile would otherwise overtake
+        // kept ones.
         let mut state = self.state.lock();
         // One connection per stream: the older one ends in order.
         if let Some(before) = state.to.take() {
@@ -75,9 +77,12 @@ impl ResumableStream {
         }
         let from = match from {
             ResumeFrom::Unsent => state.sent,
+            // A number beyond the last is a client's mistake; it must not hide the events to come.
             ResumeFrom::After(number) => number.min(state.last),
         };
         let prime = match self.primes {
+            // 2025-11-25, Transports: the server SHOULD send an event with an id and empty data at
+            // once, so that the client can come back before the first message.
             true => format!("id: {}-{from}\nretry: {RETRY_MS}\ndata: \n\n", self.id),
             false => String::new(),
         };
@@ -87,12 +92,15 @@ impl ResumableStream {
             && kept.all(|(number, data)| self.put_event(&mut stream, number, data, touched));
         drop(kept);
         if open {
+            // Only if all went out: otherwise the next connection begins where this one broke.
             state.sent = state.last;
         }
         if state.ended {
+            // The rest is there, so the connection ends after it; it is not attached.
             return stream.end(touched);
         }
         if open {
+            // Weak: a connection that lingers must not keep the stream's events alive.
             stream.reply.conn.watch(Arc::downgrade(self) as _);
             state.to = Some(stream);
         }
@@ -106,6 +114,8 @@ impl ResumableStream {
         }
         state.last += 1;
         let number = state.last;
+        // Taken out first: a stream that fails is dropped, and the events wait for the next
+        // connection.
         if let Some(mut stream) = state.to.take() {
             if self.put_event(&mut stream, number, &data, touched) {
                 state.to = Some(stream);
@@ -130,6 +140,8 @@ impl ResumableStream {
         touched: &mut FlushSet,
     ) -> bool {
         let mut head = Vec::with_capacity(64);
+        // 2025-11-25, Transports: an id is unique over all streams of a session, so that it begins
+        // with the stream's own.
         event_head(None, Some(&format!("{}-{number}", self.id)), &mut head);
         !stream.is_unread() && stream.shared_event(&head, data, touched)
     }
@@ -143,6 +155,7 @@ impl ResumableStream {
         state.ended = true;
         state.since = self.clock.now();
         if let Some(stream) = state.to.take() {
+            // Only with a connection was the end written; without one the client will come for it.
             state.written = true;
             stream.end(touched);
         }
@@ -171,6 +184,8 @@ impl ResumableStream {
     /// Drops the events that a client has missed by staying away too long.
     pub(crate) fn drop_missed(&self, now: u32) {
         let mut state = self.state.lock();
+        // A client that is away for longer gets what comes from now on: memory is bounded by time
+        // as well as by size.
         if state.to.is_none() && now.saturating_sub(state.since) > KEPT_SECONDS {
             state.kept = KeptEvents::default();
         }
@@ -202,6 +217,7 @@ impl OpenReply for ResumableStream {
     fn client_left(&self, conn: &Arc<Conn>, _: &mut FlushSet) {
         let mut state = self.state.lock();
         if state.to.as_ref().is_some_and(|stream| Arc::ptr_eq(&stream.reply.conn, conn)) {
+            // The stream is dropped without its end: there is nobody left to read it.
             state.to = None;
             state.since = self.clock.now();
         }
@@ -248,6 +264,8 @@ impl KeptEvents {
         self.events.push_back((number, data));
         // Bounds the memory of a client that does not come back.
         while self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS {
+            // The oldest go first: a client that comes back late misses the beginning, never the
+            // end.
             let Some((_, oldest)) = self.events.pop_front() else { return };
             self.bytes -= oldest.len();
         }

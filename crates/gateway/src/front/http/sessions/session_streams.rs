@@ -39,6 +39,7 @@ impl SessionStreams {
 
     /// A stream for the answer to one request.
     pub(crate) fn open(&self) -> Arc<ResumableStream> {
+        // Numbers are given under the lock: two requests at once get two streams.
         let mut table = self.table.lock();
         table.last += 1;
         let id = table.last;
@@ -50,6 +51,7 @@ impl SessionStreams {
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<Arc<ResumableStream>> {
+        // Cloned out: replaying a stream takes its own lock and a while.
         self.table.lock().streams.get(&id).cloned()
     }
 
@@ -61,6 +63,7 @@ impl SessionStreams {
     }
 
     pub(crate) fn close_general(&self, touched: &mut FlushSet) {
+        // Removed under the lock, closed outside it: closing writes to a connection.
         let general = self.table.lock().streams.remove(&GENERAL);
         if let Some(general) = general {
             general.close(touched);
@@ -73,6 +76,7 @@ impl SessionStreams {
 
     /// Forgets the streams and events that no client will ask for any more.
     pub(crate) fn forget(&self, now: u32) {
+        // The table is held while each stream's state is looked at: that order, never the other.
         let mut table = self.table.lock();
         table.streams.values().for_each(|stream| stream.drop_missed(now));
         table.streams.retain(|_, stream| !stream.is_stale(now));
@@ -86,6 +90,7 @@ impl StreamTable {
     fn keep_within_bounds(&mut self) {
         let (mut count, mut bytes) = (0, 0);
         let mut beyond = Vec::new();
+        // From the newest on: what is beyond the bounds is then the oldest.
         for (id, stream) in self.streams.iter().rev().filter(|(_, stream)| stream.is_ended()) {
             count += 1;
             bytes += stream.weight();

@@ -54,6 +54,8 @@ impl HttpSession {
         let id = random_id()?;
         let opened = Arc::new(Self {
             id,
+            // 2025-11-25, Transports, Resumability: a priming event with `retry` is new there;
+            // older clients would take its empty data for a message.
             streams: Arc::new(SessionStreams::new(id, agreed >= LATEST_LEGACY, clock)),
             owner: SessionOwner::new(session.caller.as_ref()),
             agreed,
@@ -82,6 +84,7 @@ impl HttpSession {
 
     /// When the client last sent something.
     pub(crate) fn last_heard(&self) -> u32 {
+        // Relaxed: only an age is computed from it.
         self.heard.load(Ordering::Relaxed)
     }
 
@@ -94,6 +97,7 @@ impl HttpSession {
 
     /// Ends the session: its id is unknown from now on. Open calls end as they would.
     fn end(&self) {
+        // Relaxed: a request that races with the end may go either way.
         self.over.store(true, Ordering::Relaxed);
         let mut touched = FlushSet::default();
         self.streams.close_general(&mut touched);
@@ -108,6 +112,8 @@ impl HttpSession {
 }
 
 impl Presence for HttpSession {
+    // An idle session only: a client with an open stream or call is present however long it is
+    // silent.
     fn absent_seconds(&self) -> Option<u32> {
         self.is_idle().then(|| self.clock.now().saturating_sub(self.last_heard()))
     }
@@ -129,6 +135,8 @@ pub(crate) struct SseSession {
 impl SseSession {
     /// Ends the stream in order.
     pub(crate) fn close(&self, touched: &mut FlushSet) {
+        // Taken out in a statement of its own: the guard is gone before the stream ends, which
+        // writes.
         let stream = self.to.lock().take();
         if let Some(stream) = stream {
             stream.end(touched);
@@ -138,6 +146,7 @@ impl SseSession {
 
 impl OpenReply for SseSession {
     fn tick(&self, _: u32, touched: &mut FlushSet) {
+        // The lock is held for the comment: it must not fall into the middle of an event.
         if let Some(stream) = &mut *self.to.lock() {
             stream.comment_if_silent(touched);
         }
@@ -161,6 +170,8 @@ impl Responder for SseSession {
         let mut to = self.to.lock();
         let Some(stream) = &mut *to else { return false };
         if stream.is_unread() {
+            // A client that reads nothing holds everything sent to it in memory: its connection is
+            // closed.
             stream.reply.conn.outbox.close();
             return false;
         }
@@ -199,6 +210,7 @@ impl Sessions {
         let session = Session::of(Arc::clone(context), caller.cloned());
         let opened = HttpSession::new(Arc::clone(&session), agreed, clock)?;
         self.http.lock().insert(opened.id, Arc::clone(&opened));
+        // Relaxed: readers only compare it with an earlier value.
         self.turnover.fetch_add(1, Ordering::Relaxed);
         Ok(Some(opened))
     }
@@ -220,6 +232,7 @@ impl Sessions {
     /// The session of this id, if it is this caller's. Another caller's session is answered like
     /// one that does not exist.
     pub(crate) fn get(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
+        // A wrong length is answered like an unknown id: nothing is told about the form of ids.
         let id: &SessionId = id.try_into().ok()?;
         // Not held while the owner is checked: that takes a lock of its own.
         let session = self.http.lock().get(id).cloned();
@@ -228,6 +241,7 @@ impl Sessions {
 
     /// False: it was over already.
     pub(crate) fn end(&self, session: &HttpSession) -> bool {
+        // The guard ends with this statement: `end` takes the locks of the session.
         let removed = self.http.lock().remove(&session.id);
         self.turnover.fetch_add(1, Ordering::Relaxed);
         removed.inspect(|session| session.end()).is_some()
@@ -255,6 +269,7 @@ impl Sessions {
 
     pub(crate) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
         let id: &SessionId = id.try_into().ok()?;
+        // Released before the owner is checked, as in `get`.
         let session = self.sse.lock().get(id).cloned();
         session.filter(|session| session.owner.check_and_renew(caller))
     }
@@ -270,6 +285,7 @@ impl Sessions {
             sse.len()
         };
         self.turnover.fetch_add(1, Ordering::Relaxed);
+        // Dropped and not ended: the client has closed its side, there is nothing to say any more.
         drop(client.to.lock().take());
         client.session.end();
         if let (0, Some(deserted)) = (left, &self.deserted) {
@@ -285,6 +301,7 @@ impl Sessions {
     pub(crate) fn expire(&self, now: u32) {
         for session in self.all_http() {
             session.streams.forget(now);
+            // From the last sign of the client and not from the opening.
             if now.saturating_sub(session.last_heard()) < SESSION_SECONDS {
                 continue;
             }
@@ -293,12 +310,14 @@ impl Sessions {
                 tracing::debug!("an idle session has expired");
                 self.end(&session);
             } else {
+                // Counted as heard, so that the next sweep does not look at its streams again.
                 session.touch();
             }
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
+        // One after the other, never both at once: no order between them is needed.
         self.http.lock().is_empty() && self.sse.lock().is_empty()
     }
 
@@ -319,6 +338,7 @@ impl Sessions {
     }
 
     pub(crate) fn all_http(&self) -> Vec<Arc<HttpSession>> {
+        // Cloned out of the lock: what callers do with a session takes locks above this one.
         self.http.lock().values().cloned().collect()
     }
 

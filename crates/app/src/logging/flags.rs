@@ -1,8 +1,6 @@
 //! The flags of the log.
 
-use clap::Args;
-
-use crate::logging::LogFormat;
+use clap::{Args, ValueEnum};
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LogFlags {
@@ -16,4 +14,12 @@ pub(crate) struct LogFlags {
     /// How lines of the log are written: text, or json (one object a line)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub(crate) log_format: LogFormat,
+}
+
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
 }

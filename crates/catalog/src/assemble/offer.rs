@@ -1,0 +1,60 @@
+//! What a server brings into a catalog, and the way back to it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::config::ToolFilter;
+use crate::listing::{Listing, ListingEntry, ParamHeader};
+
+/// What one server contributes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    pub server: usize,
+    pub key: &'a str,
+    /// `None`: it does not run now.
+    pub listing: Option<&'a Listing>,
+    /// Every tool name it has offered so far, as the server spells it.
+    pub known: &'a BTreeSet<String>,
+    /// Every prompt name it has offered so far.
+    pub known_prompts: &'a BTreeSet<String>,
+    pub filter: &'a ToolFilter,
+    pub scope: Scope<'a>,
+}
+
+/// How much of a server may be seen. What is out of sight keeps its names all the same, if it is
+/// among the known ones: whoever sees less sees the same names.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    Whole,
+    /// These tools, by the server's own names, and nothing else of it.
+    Tools(&'a BTreeSet<String>),
+}
+
+impl Scope<'_> {
+    pub(super) fn is_whole(self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    pub(super) fn has(self, tool: &str) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Tools(tools) => tools.contains(tool),
+        }
+    }
+}
+
+/// Where a call, a read or a prompt goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub server: usize,
+    /// The name or URI as its server spelt it, with quotes.
+    pub name_token: Box<[u8]>,
+    /// The arguments that a tool's calls repeat in headers.
+    pub headers: Option<Arc<[ParamHeader]>>,
+}
+
+impl Route {
+    pub(super) fn to(server: usize, entry: &ListingEntry) -> Self {
+        Self { server, name_token: entry.name_token().into(), headers: entry.headers.clone() }
+    }
+}

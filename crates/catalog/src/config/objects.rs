@@ -1,0 +1,67 @@
+//! The objects of a file and the tables of their keys, for describing the file.
+
+use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
+use super::filter::RENAMED;
+use super::keys::{REMOTE, STDIO, TOP};
+use super::shape::ConfigKey;
+
+/// The objects of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    File,
+    /// What every server may have.
+    Server,
+    /// What only a server with a `command` may have.
+    Stdio,
+    /// What only a server with an address may have.
+    Remote,
+    /// A tool under another name.
+    Renamed,
+    CustomTool,
+    /// The tools of one server in a custom tool.
+    OfServer,
+    Subtool,
+}
+
+impl Object {
+    /// The keys that mean something, in the order of the documentation.
+    pub fn keys(self) -> Vec<&'static ConfigKey> {
+        match self {
+            Self::File => TOP.known.iter().collect(),
+            Self::Server => STDIO.more.iter().copied().flatten().collect(),
+            Self::Stdio => STDIO.known.iter().collect(),
+            Self::Remote => REMOTE.known.iter().collect(),
+            Self::Renamed => RENAMED.iter().collect(),
+            Self::CustomTool => CUSTOM.known.iter().collect(),
+            Self::OfServer => OF_SERVER.known.iter().collect(),
+            Self::Subtool => SUBTOOL.known.iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_one_table_and_says_what_it_is_for() {
+        for object in [
+            Object::File,
+            Object::Server,
+            Object::Stdio,
+            Object::Remote,
+            Object::Renamed,
+            Object::CustomTool,
+            Object::OfServer,
+            Object::Subtool,
+        ] {
+            let keys = object.keys();
+            assert!(!keys.is_empty());
+            for (index, key) in keys.iter().enumerate() {
+                assert!(key.about.ends_with('.'), "{}: {}", key.name, key.about);
+                let again = keys.iter().skip(index + 1).any(|other| other.name == key.name);
+                assert!(!again, "{object:?} has {} twice", key.name);
+            }
+        }
+    }
+}
