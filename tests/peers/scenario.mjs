@@ -115,6 +115,8 @@ const STEPS = {
       const gaps = target.era === "modern";
       const follows = (progress, at) => (gaps && at > 0 ? progress > told[at - 1] : progress === at + 1);
       const inOrder = told.every(follows) || seen;
+      // The server asks for roots once: its next call has no such gap at the beginning.
+      if (gaps && inOrder !== true && duration < 20) continue;
       return { first: seen[0], inOrder, text: text(result).split(" Duration")[0] };
     }
     return "none";

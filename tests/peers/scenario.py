@@ -140,6 +140,9 @@ async def progress(peer, host, target):
             rising = all(one < next for one, next in zip(steps, steps[1:]))
             whole = steps == list(range(1, len(steps) + 1))
             in_order = steps[0] == 1 and (whole or gaps and rising)
+            # The server asks for roots once: its next call has no such gap at the beginning.
+            if gaps and not in_order and duration < 20:
+                continue
             said = text(result).split(" Duration")[0]
             # If not, what was seen helps to find out why.
             return {"first": seen[0], "inOrder": in_order or seen, "text": said}

@@ -2,6 +2,7 @@
 //! time. What they say is shown when they have ended.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,12 +27,20 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 const PASSED: &str = "passed: ";
 const FAILED: &str = "FAILED: ";
 
+/// The path of this program. The build of the tests may have replaced the file since we started: the
+/// system then marks our old one, and the new one stands at the path without the mark.
+fn own_program() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let path = own.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+    Ok(path.map_or(own.clone(), PathBuf::from))
+}
+
 impl Beside {
     pub(super) fn start() -> Result<Self, String> {
         let said = conformance::target().join("judged.log");
-        let failed = |error: std::io::Error| format!("{}: {error}", said.display());
+        let failed = |error: io::Error| format!("{}: {error}", said.display());
         let file = File::create(&said).map_err(failed)?;
-        let own = std::env::current_exe().map_err(failed)?;
+        let own = own_program().map_err(failed)?;
         // If we are killed, it goes: another run would write into the same folders.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(own).arg(WORD).stdin(Stdio::null());
