@@ -1,10 +1,12 @@
 //! What a hostile reviewer found once, and must not find again.
 
 use std::fs::File;
+use std::process::Command;
 
 use kit::client::Client;
 use kit::room::Room;
 use kit::{LIMIT, mcp, say};
+use serde_json::Value;
 
 #[test]
 fn k12_an_expanded_value_does_not_come_back_in_an_error_of_the_server() {
@@ -140,7 +142,7 @@ fn an_error_that_is_no_object_is_a_broken_answer() {
 
 #[test]
 fn a_config_without_end_is_refused() {
-    let mut command = std::process::Command::new(kit::bin::trunkline());
+    let mut command = Command::new(kit::bin::trunkline());
     let end = command.args(["--config", "/dev/zero"]).output().unwrap();
     assert_eq!(end.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&end.stderr).contains("larger than"), "{end:?}");
@@ -151,8 +153,8 @@ fn install_does_not_replace_what_is_no_file() {
     let room = Room::new();
     let config = room.config([("a", room.fake("a").entry())]);
     let pipe = room.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut command = std::process::Command::new(kit::bin::trunkline());
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = Command::new(kit::bin::trunkline());
     command.args(["install", "cursor", "--config"]).arg(config).arg("--file").arg(&pipe);
     let end = command.output().unwrap();
     assert_eq!(end.status.code(), Some(1), "{end:?}");
@@ -163,13 +165,34 @@ fn install_does_not_replace_what_is_no_file() {
 #[test]
 fn the_readme_opens_with_a_command_that_works() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let mut command = std::process::Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--", "--config", "examples/demo.json"]).current_dir(root);
-    command.stdin(File::open(format!("{root}/examples/session.jsonl")).unwrap());
-    let end = command.output().unwrap();
-    let stdout = String::from_utf8_lossy(&end.stdout);
-    assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
+    let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
+    let (_, block) = readme.split_once("```sh\n").unwrap();
+    let line = block.lines().next().unwrap();
+    let (line, _) = line.split_once('#').unwrap_or((line, ""));
+    // Cargo must know which program is meant: there are two.
+    let (cargo, rest) = line.split_once(" -- ").unwrap();
+    assert_eq!(cargo, "cargo run --release");
+    let metadata = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let metadata = output(Command::new(env!("CARGO")).args(metadata).current_dir(root));
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let defaults = metadata["workspace_default_members"].as_array().unwrap();
+    let [default] = &defaults[..] else { panic!("{defaults:?}") };
+    let packages = metadata["packages"].as_array().unwrap();
+    let package = packages.iter().find(|package| package["id"] == *default).unwrap();
+    assert_eq!(package["default_run"], "trunkline");
+    // The rest is what a shell makes of it, with the program that is built already.
+    let (arguments, input) = rest.split_once(" < ").unwrap();
+    let mut command = Command::new(kit::bin::trunkline());
+    command.args(arguments.split(' ')).current_dir(root);
+    command.stdin(File::open(format!("{root}/{}", input.trim())).unwrap());
+    let stdout = output(&mut command);
     for part in ["clock:add_days", "2026-03-02", "one-endpoint-every-server"] {
         assert!(stdout.contains(part), "{stdout}");
     }
+}
+
+fn output(command: &mut Command) -> String {
+    let end = command.output().unwrap();
+    assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
+    String::from_utf8_lossy(&end.stdout).into_owned()
 }
