@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 pub(super) const USAGE: &str = "\
-usage: bench [--quick] [--only SCENARIO]… [--subject PATH] [--peers DIR] [--markdown FILE] [--strict]
+usage: bench [--quick] [--only SCENARIO]… [--subject COMMAND] [--before COMMAND] [--peers DIR] [--markdown FILE] [--strict]
   scenarios: seq par64 big list start50 mem scale http-seq http-par64 http-sessions http-big (http: these four)
              modern-seq modern-par64 (modern: these two)
              platform-seq platform-register platform-scale platform-search (platform: these four)
-  --subject   the program under test (default: trunkline beside this program); bench-floor is measured against itself
+  --subject   the program under test, with arguments if it needs some (default: trunkline beside this program)
+  --before    another build of it, or the same with other arguments: measured in the same rounds, as ratios
   --peers     a directory with a Python environment in venv/ (`cargo xtask bench --peers` makes one)
   --strict    exit with 1 if a target is missed";
 
@@ -16,7 +17,8 @@ pub(super) struct Options {
     pub(super) quick: bool,
     pub(super) strict: bool,
     pub(super) only: Vec<String>,
-    pub(super) subject: Option<PathBuf>,
+    pub(super) subject: Option<String>,
+    pub(super) before: Option<String>,
     pub(super) peers: Option<PathBuf>,
     pub(super) markdown: Option<PathBuf>,
     /// The command line for the report; without the directory of the peers, which xtask chooses itself.
@@ -39,7 +41,11 @@ pub(super) fn parse(args: &[String]) -> Result<Options, String> {
             }
             "--subject" => {
                 shown = value()?;
-                options.subject = Some(PathBuf::from(&shown));
+                options.subject = Some(shown.clone());
+            }
+            "--before" => {
+                shown = value()?;
+                options.before = Some(shown.clone());
             }
             "--markdown" => {
                 shown = value()?;

@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Direct,
     Floor,
     Subject,
+    /// Another build of the subject, or the subject with other arguments.
+    Before,
     /// The subject as a platform: a store, an audit log, and keys at the door.
     Platform(Door),
     Peer(Peer),

@@ -2,7 +2,7 @@
 
 use super::contender::{Door, Kind};
 use super::peers::{CONFIG, ENVIRONMENT, PORT};
-use super::target::{Place, Shape};
+use super::target::{Place, Program, Shape};
 use crate::era::Era;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -23,8 +23,9 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
         Kind::Direct => "direct".to_owned(),
         Kind::Floor => "floor".to_owned(),
         Kind::Subject => {
-            place.subject.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            place.subject.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
+        Kind::Before => "before".to_owned(),
         Kind::Platform(door) => {
             let way = if *door == Door::Mcp { "MCP" } else { "REST" };
             format!("{}, platform, {way} with a key", label(place, &Kind::Subject))
@@ -41,7 +42,7 @@ pub(super) const ADMIN: &str = "the-admin-token-of-the-benchmark";
 pub(super) fn platform(place: &Place, config: Option<&Path>) -> Command {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut command = Command::new(&place.subject);
+    let mut command = place.subject.command();
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
     command.arg(place.directory.join(format!("data-{number}")));
     command.args(["--allow-net", "127.0.0.0/8", "--allow-stdio-registration"]);
@@ -52,8 +53,7 @@ pub(super) fn platform(place: &Place, config: Option<&Path>) -> Command {
 }
 
 pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<Command>, String> {
-    let with_config = |program: &Path| -> Result<Command, String> {
-        let mut command = Command::new(program);
+    let with_config = |mut command: Command| -> Result<Command, String> {
         command.arg("--config").arg(config(place, offer, &[])?);
         Ok(command)
     };
@@ -61,13 +61,18 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
         Kind::Direct => {
             (0..offer.shape.servers).map(|server| direct(place, server, offer)).collect()
         }
-        Kind::Floor => vec![with_config(&place.floor)?],
-        Kind::Subject => vec![with_config(&place.subject)?],
+        Kind::Floor => vec![with_config(Command::new(&place.floor))?],
+        Kind::Subject => vec![with_config(place.subject.command())?],
+        Kind::Before => vec![with_config(before(place)?.command())?],
         Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
         }
     })
+}
+
+fn before(place: &Place) -> Result<&Program, String> {
+    place.before.as_ref().ok_or_else(|| "no other build was named".to_owned())
 }
 
 /// A middle behind HTTP; its servers are over HTTP at `ports`, or over stdio if there are none. A peer listens at
@@ -80,14 +85,14 @@ pub(super) fn serve(
     port: u16,
 ) -> Result<Command, String> {
     let config = config(place, offer, ports)?;
-    let program = match kind {
+    let mut command = match kind {
         Kind::Direct => return Err("nobody to start".to_owned()),
-        Kind::Floor => &place.floor,
-        Kind::Subject => &place.subject,
+        Kind::Floor => Command::new(&place.floor),
+        Kind::Subject => Command::new(&place.subject.path),
+        Kind::Before => Command::new(&before(place)?.path),
         Kind::Platform(_) => return Ok(platform(place, Some(&config))),
         Kind::Peer(peer) => return Ok(peer_command(&peer.program, peer.http_args, &config, port)),
     };
-    let mut command = Command::new(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
     Ok(command)
 }

@@ -52,6 +52,18 @@ impl Report {
         self.check(what, &format!("≥ {limit}{unit}"), &format!("{}{unit}", series.show()), met);
     }
 
+    /// A ratio to the other build, where less is better: at least a quarter of the rounds must reach 1.
+    pub(super) fn not_more(&mut self, what: &str, ratio: &Series) {
+        let met = ratio.quantile(0.25) <= 1.0;
+        self.check(what, "1 within the quartiles", &format!("{}×", ratio.show()), met);
+    }
+
+    /// A ratio to the other build, where more is better.
+    pub(super) fn not_less(&mut self, what: &str, ratio: &Series) {
+        let met = ratio.quantile(0.75) >= 1.0;
+        self.check(what, "1 within the quartiles", &format!("{}×", ratio.show()), met);
+    }
+
     /// Notes an optional contender's failure; only its first line is for readers of the report.
     pub(super) fn leave_out(&mut self, error: String) {
         eprintln!("bench: left out: {error}");

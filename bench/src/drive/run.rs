@@ -6,7 +6,7 @@ use super::machine::{self, Time};
 use super::peers::{self, Found};
 use super::report::{Report, Rows};
 use super::scenario::{self, Context};
-use super::target::Place;
+use super::target::{Place, Program};
 use super::temporary::Temporary;
 use super::watchdog;
 use rustix::process::{getpid, set_child_subreaper};
@@ -54,11 +54,16 @@ fn place(options: &Options, temporary: &Temporary) -> Result<Place, String> {
     let place = Place {
         child: program("bench-child"),
         floor: program("bench-floor"),
-        subject: options.subject.clone().unwrap_or_else(|| program("trunkline")),
+        subject: options.subject.as_deref().map_or_else(
+            || Program { path: program("trunkline"), args: Vec::new() },
+            Program::from_words,
+        ),
+        before: options.before.as_deref().map(Program::from_words),
         directory: temporary.path().to_owned(),
         start: Instant::now(),
     };
-    for path in [&place.child, &place.floor, &place.subject] {
+    let others = place.before.iter().map(|before| &before.path);
+    for path in [&place.child, &place.floor, &place.subject.path].into_iter().chain(others) {
         if !path.exists() {
             return Err(format!("{} does not exist: build with --release first", path.display()));
         }

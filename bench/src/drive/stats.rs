@@ -38,7 +38,7 @@ impl Series {
         text
     }
 
-    fn quantile(&self, q: f64) -> f64 {
+    pub(super) fn quantile(&self, q: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         quantile(&sorted, q)

@@ -32,12 +32,34 @@ impl Shape {
     }
 }
 
+/// A build of Trunkline, and the arguments that come before all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    pub(super) args: Vec<String>,
+}
+
+impl Program {
+    /// From words with spaces between them; a path with spaces cannot be given.
+    pub(super) fn from_words(words: &str) -> Self {
+        let mut words = words.split_whitespace().map(str::to_owned);
+        Self { path: words.next().unwrap_or_default().into(), args: words.collect() }
+    }
+
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(&self.args);
+        command
+    }
+}
+
 /// Programs and directories.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) child: PathBuf,
     pub(super) floor: PathBuf,
-    pub(super) subject: PathBuf,
+    pub(super) subject: Program,
+    pub(super) before: Option<Program>,
     pub(super) directory: PathBuf,
     /// The watchdog's zero.
     pub(super) start: Instant,
@@ -243,7 +265,9 @@ impl Target {
             if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
-            Kind::Floor | Kind::Subject => (0, name(self.route.separator()), likeness),
+            Kind::Floor | Kind::Subject | Kind::Before => {
+                (0, name(self.route.separator()), likeness)
+            }
             Kind::Platform(Door::Rest) => {
                 return Ok(Call::rest(&name(self.route.separator()), ask));
             }

@@ -44,6 +44,10 @@ fn run_placed(
         let ratio = times[2].with(&times[1], |a, b| a / b);
         report.at_most(&format!("{title}, ratio to the floor"), &ratio, limit, "×");
     }
+    if let Some(before) = context.before(&times) {
+        let ratio = times[2].with(before, |a, b| a / b);
+        report.not_more(&format!("{}{title}, ratio to before", course.prefix), &ratio);
+    }
     Ok(())
 }
 

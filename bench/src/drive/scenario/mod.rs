@@ -105,11 +105,17 @@ impl Context {
         if self.quick { full.div_ceil(3) } else { full }
     }
 
-    /// Floor, subject and the peers.
+    /// Floor, subject, the other build if there is one, and the peers.
     fn middles(&self) -> Vec<Contender> {
         let peers = self.peers.iter().cloned().map(Kind::Peer);
-        let middles = [Kind::Floor, Kind::Subject].into_iter().chain(peers);
+        let before = self.place.before.iter().map(|_| Kind::Before);
+        let middles = [Kind::Floor, Kind::Subject].into_iter().chain(before).chain(peers);
         middles.map(|kind| kind.of(Era::Legacy)).collect()
+    }
+
+    /// The figures of the other build, among those of everybody.
+    fn before<'a, F>(&self, figures: &'a [F]) -> Option<&'a F> {
+        self.place.before.as_ref().and_then(|_| figures.get(3))
     }
 
     /// All middles, with the direct children first.

@@ -56,6 +56,10 @@ fn run_placed(
     );
     let scene = format!("{flight}, {}", placement.label());
     check(report, course, &scene, [&figures[1], &figures[2]]);
+    if let Some(before) = context.before(&figures) {
+        let what = format!("{}throughput with 64 in flight{scene}, ratio to before", course.prefix);
+        report.not_less(&what, &figures[2].rate.with(&before.rate, |a, b| a / b));
+    }
     Ok(())
 }
 

@@ -38,6 +38,14 @@ pub(super) fn run(context: &Context, report: &mut Report, course: &Course) -> Re
         rows(&entrants, &figures),
     );
     check(report, course, [&figures[0], &figures[1], &figures[2]]);
+    if let Some(before) = context.before(&figures) {
+        let [direct, subject] = [&figures[0], &figures[2]];
+        let what = |what: &str| format!("{}{what}, ratio to before", course.prefix);
+        let ratio = added(subject, direct).with(&added(before, direct), |a, b| a / b);
+        report.not_more(&what("added p50 of sequential calls"), &ratio);
+        let ratio = subject.cpu.with(&before.cpu, |a, b| a / b);
+        report.not_more(&what("CPU per call"), &ratio);
+    }
     Ok(())
 }
 
