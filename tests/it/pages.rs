@@ -64,13 +64,16 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The README and everything in `docs`.
+/// The pages at the top and everything in `docs`.
 fn pages() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join("docs")).expect("docs is there");
-    let pages = entries.flatten().map(|entry| entry.path());
-    let mut pages: Vec<PathBuf> =
-        pages.filter(|path| path.extension().is_some_and(|found| found == "md")).collect();
-    pages.extend([root().join("README.md"), root().join("CONTRIBUTING.md")]);
+    let mut pages = Vec::new();
+    for folder in ["docs", "docs/decisions"] {
+        let entries = std::fs::read_dir(root().join(folder)).expect("the folder is there");
+        let files = entries.flatten().map(|entry| entry.path());
+        pages.extend(files.filter(|path| path.extension().is_some_and(|found| found == "md")));
+    }
+    let top = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"];
+    pages.extend(top.map(|page| root().join(page)));
     pages.sort();
     pages
 }

@@ -35,11 +35,13 @@ fn furnish(dist: &Dist, tree: &Path) -> Result<(), String> {
         }
     }
     let papers = usr.join("share/doc/trunkline");
-    for page in
-        ["README.md", "LICENSE-MIT", "docs/config.md", "docs/clients.md", "docs/platform.md"]
-    {
-        let name = page.rsplit('/').next().unwrap_or(page);
-        file::copy(&root.join(page), &papers.join(name), DATA)?;
+    for page in ["README.md", "LICENSE-MIT"] {
+        file::copy(&root.join(page), &papers.join(page), DATA)?;
+    }
+    // Where they lie in the repository: their links to each other hold.
+    for page in pages(&root.join("docs"))? {
+        let name = page.file_name().unwrap_or_default();
+        file::copy(&page, &papers.join("docs").join(name), DATA)?;
     }
     file::copy(&packaging.join("debian/copyright"), &papers.join("copyright"), DATA)?;
     file::copy(&root.join("CHANGELOG.md"), &papers.join("changelog"), DATA)?;
@@ -51,6 +53,14 @@ fn furnish(dist: &Dist, tree: &Path) -> Result<(), String> {
     }
     file::write(&control.join("conffiles"), "/etc/trunkline/mcp.json\n", DATA)?;
     file::write(&control.join("control"), self::control(dist, &usr)?, DATA)
+}
+
+/// The pages of a folder.
+fn pages(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|found| found == "md")).collect())
 }
 
 /// What the package says about itself.

@@ -128,7 +128,17 @@ fn filters(flags: &LogFlags, environment: &Environment) -> Result<(Targets, Targ
     let asked = environment.filled(LEVEL).map(level).transpose()?;
     let stderr = if flags.debug { Level::DEBUG } else { asked.unwrap_or(Level::WARN) };
     let file = asked.unwrap_or(Level::INFO).max(stderr);
-    Ok((Targets::new().with_default(stderr), Targets::new().with_default(file)))
+    Ok((own(stderr), own(file)))
+}
+
+/// Libraries that tell of each step of their connections at `debug`. Only a filter that names them
+/// shows it.
+const LIBRARIES: [&str; 3] = ["hyper", "hyper_util", "rustls"];
+
+/// What Trunkline says at this level, and of libraries no more than their warnings.
+fn own(level: Level) -> Targets {
+    let libraries = LIBRARIES.map(|library| (library, level.min(Level::WARN)));
+    Targets::new().with_default(level).with_targets(libraries)
 }
 
 fn level(text: String) -> Result<Level, LogError> {

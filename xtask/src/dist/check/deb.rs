@@ -15,7 +15,7 @@ const FILES: [&str; 8] = [
     "./usr/lib/systemd/system/trunkline.service",
     "./usr/share/doc/trunkline/copyright",
     "./usr/share/doc/trunkline/changelog.gz",
-    "./usr/share/doc/trunkline/config.md",
+    "./usr/share/doc/trunkline/docs/config.md",
     "./usr/share/trunkline/config.schema.json",
 ];
 
