@@ -15,7 +15,7 @@ use crate::call::{CallOwner, ResponseSink};
 #[derive(Clone, Debug)]
 pub(crate) enum CallHandle {
     /// With a server, under our id.
-    Sent { carrier: Arc<dyn CallOwner>, id: u32 },
+    Sent { owner: Arc<dyn CallOwner>, id: u32 },
     /// Still here, waiting for a server to start.
     Waiting(Waiting),
 }
@@ -38,19 +38,19 @@ const KEPT_CAPACITY: usize = 4096;
 
 impl Calls {
     /// False if there is one of that id.
-    pub(super) fn insert(&mut self, id: &Id, ticket: CallHandle) -> bool {
+    pub(super) fn insert(&mut self, id: &Id, handle: CallHandle) -> bool {
         match &self.first {
             Some((first, _)) if first == id => false,
             Some(_) => match self.more.entry(id.clone()) {
                 Entry::Occupied(_) => false,
                 Entry::Vacant(place) => {
-                    place.insert(ticket);
+                    place.insert(handle);
                     true
                 }
             },
             None if self.more.contains_key(id) => false,
             None => {
-                self.first = Some((id.clone(), ticket));
+                self.first = Some((id.clone(), handle));
                 true
             }
         }
@@ -61,14 +61,14 @@ impl Calls {
     }
 
     pub(super) fn remove(&mut self, id: &Id) -> Option<CallHandle> {
-        if let Some((_, ticket)) = self.first.take_if(|(first, _)| first == id) {
-            return Some(ticket);
+        if let Some((_, handle)) = self.first.take_if(|(first, _)| first == id) {
+            return Some(handle);
         }
-        let ticket = self.more.remove(id);
+        let handle = self.more.remove(id);
         if self.more.is_empty() && self.more.capacity() > KEPT_CAPACITY {
             self.more.shrink_to(0);
         }
-        ticket
+        handle
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,7 +76,7 @@ impl Calls {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Id, &CallHandle)> {
-        self.first.iter().map(|(id, ticket)| (id, ticket)).chain(&self.more)
+        self.first.iter().map(|(id, handle)| (id, handle)).chain(&self.more)
     }
 }
 
@@ -87,9 +87,9 @@ mod tests {
     use super::*;
     use crate::call::{Discard, ResponseSink, Waiting};
 
-    fn ticket() -> CallHandle {
-        let door = ResponseSink::Responder(Arc::new(Discard));
-        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink: door })
+    fn handle() -> CallHandle {
+        let sink = ResponseSink::Responder(Arc::new(Discard));
+        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink })
     }
 
     #[test]
@@ -97,12 +97,12 @@ mod tests {
         let mut calls = Calls::default();
         let ids: Vec<_> = [&b"1"[..], b"\"1\"", b"2", b"1.5"].into_iter().map(Id::new).collect();
         for _ in 0..2 {
-            assert!(ids.iter().all(|id| calls.insert(id, ticket())));
-            assert!(!ids.iter().any(|id| calls.insert(id, ticket())));
+            assert!(ids.iter().all(|id| calls.insert(id, handle())));
+            assert!(!ids.iter().any(|id| calls.insert(id, handle())));
             assert!(ids.iter().all(|id| calls.contains(id)) && calls.iter().count() == ids.len());
             // The place that is there is free again, and still no id is open twice.
             assert!(ids.iter().take(1).all(|id| calls.remove(id).is_some()));
-            assert!(!ids.iter().skip(1).any(|id| calls.insert(id, ticket())));
+            assert!(!ids.iter().skip(1).any(|id| calls.insert(id, handle())));
             assert!(!calls.is_empty());
             assert!(ids.iter().skip(1).all(|id| calls.remove(id).is_some()));
             assert!(calls.is_empty() && ids.iter().all(|id| calls.remove(id).is_none()));

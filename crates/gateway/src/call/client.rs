@@ -68,8 +68,8 @@ impl Client {
     }
 
     /// Notes that a call is open. False if the client has another one open under that id.
-    pub(crate) fn open(&self, id: &Id, ticket: CallHandle) -> bool {
-        self.open.lock().insert(id, ticket)
+    pub(crate) fn open(&self, id: &Id, handle: CallHandle) -> bool {
+        self.open.lock().insert(id, handle)
     }
 
     pub(crate) fn is_open(&self, id: &Id) -> bool {
@@ -79,17 +79,17 @@ impl Client {
     /// Takes the call out: whoever gets the ticket decides its outcome.
     pub(crate) fn take(&self, id: &Id) -> Option<CallHandle> {
         let mut open = self.open.lock();
-        let ticket = open.remove(id);
+        let handle = open.remove(id);
         if open.is_empty() {
             self.idle.notify_waiters();
         }
-        ticket
+        handle
     }
 
     /// The calls that still have no outcome.
     pub(crate) fn open_calls(&self) -> Vec<(Id, CallHandle)> {
         let open = self.open.lock();
-        open.iter().map(|(id, ticket)| (id.clone(), ticket.clone())).collect()
+        open.iter().map(|(id, handle)| (id.clone(), handle.clone())).collect()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -137,8 +137,8 @@ impl Client {
     }
 
     /// From now on, what concerns no call leaves through this door.
-    pub(crate) fn set_stream(&self, door: Option<ResponseSink>) {
-        *self.stream.lock() = door;
+    pub(crate) fn set_stream(&self, sink: Option<ResponseSink>) {
+        *self.stream.lock() = sink;
     }
 
     pub(crate) fn stream(&self) -> Option<ResponseSink> {

@@ -136,8 +136,8 @@ impl ReplyTo {
             return;
         }
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.answered(payload.bytes());
+        if let Some(record) = &self.record {
+            record.answered(payload.bytes());
         }
         let taken =
             self.id.with_token(|id| self.sink.answer(payload, &Edits::one(id_at, id), touched));
@@ -159,8 +159,8 @@ impl ReplyTo {
             return;
         }
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.answered(payload.bytes());
+        if let Some(record) = &self.record {
+            record.answered(payload.bytes());
         }
         self.id.with_token(|id| {
             let mut edits = Edits::one(id_at, id);
@@ -200,8 +200,8 @@ impl ReplyTo {
     /// Answers with an error; the call has been taken out of its client, or was never open there.
     pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut FlushSet) {
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.failed(error);
+        if let Some(record) = &self.record {
+            record.failed(error);
         }
         let era = self.request_era.era();
         let response = self.id.with_token(|id| error.response_in(era, id));
@@ -231,8 +231,8 @@ impl ReplyTo {
 
     /// The call has ended without an answer.
     pub(crate) fn noted(&self, outcome: Outcome) {
-        if let Some(note) = &self.record {
-            note.ended(outcome, 0);
+        if let Some(record) = &self.record {
+            record.ended(outcome, 0);
         }
     }
 
@@ -243,7 +243,7 @@ impl ReplyTo {
 
     /// May it have run on a server that went?
     pub(crate) fn has_run(&self) -> bool {
-        self.replay.as_ref().is_some_and(|again| again.cut_off > 0)
+        self.replay.as_ref().is_some_and(|replay| replay.cut_off > 0)
     }
 
     /// Passes progress on, under the client's own token.

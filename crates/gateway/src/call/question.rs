@@ -150,7 +150,7 @@ impl Client {
         &self,
         message: &Message<'_>,
         from: &Arc<dyn CallOwner>,
-        door: &ResponseSink,
+        sink: &ResponseSink,
         touched: &mut FlushSet,
     ) -> bool {
         let token = message.params.meta.progress_token;
@@ -165,7 +165,7 @@ impl Client {
             for span in [message.id, token].into_iter().flatten() {
                 edits.add(span, digits);
             }
-            door.say(message.bytes, &edits, touched)
+            sink.say(message.bytes, &edits, touched)
         });
         if !asked {
             self.questions.lock().open.remove(&id);

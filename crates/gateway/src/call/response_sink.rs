@@ -79,7 +79,7 @@ impl ResponseSink {
                 touched.note(outbox);
                 outbox.put(bytes, edits).is_ok()
             }
-            Self::Responder(exit) => exit.say(bytes, edits, touched),
+            Self::Responder(responder) => responder.say(bytes, edits, touched),
         }
     }
 
@@ -98,7 +98,7 @@ impl ResponseSink {
                 };
                 put.is_ok()
             }
-            Self::Responder(exit) => exit.answer(payload, edits, touched),
+            Self::Responder(responder) => responder.answer(payload, edits, touched),
         }
     }
 
@@ -112,7 +112,7 @@ impl ResponseSink {
     ) -> bool {
         match self {
             Self::Line(_) => self.answer(payload, edits, touched),
-            Self::Responder(exit) => exit.refuse(code, payload, edits, touched),
+            Self::Responder(responder) => responder.refuse(code, payload, edits, touched),
         }
     }
 
@@ -130,37 +130,37 @@ impl ResponseSink {
                 let tail = [tail, LINE.tail].concat();
                 outbox.put_shared(Frame { head, tail: &tail }, body).is_ok()
             }
-            Self::Responder(exit) => {
+            Self::Responder(responder) => {
                 let whole = [head, body, tail].concat();
-                exit.answer(Payload::Owned(whole), &Edits::new(), touched)
+                responder.answer(Payload::Owned(whole), &Edits::new(), touched)
             }
         }
     }
 
     pub(crate) fn handed_over(&self) {
-        if let Self::Responder(exit) = self {
-            exit.handed_over();
+        if let Self::Responder(responder) = self {
+            responder.handed_over();
         }
     }
 
     pub(crate) fn parent(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Responder(exit) => exit.parent(),
+            Self::Responder(responder) => responder.parent(),
         }
     }
 
     pub(crate) fn asked(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Responder(exit) => exit.asked(),
+            Self::Responder(responder) => responder.asked(),
         }
     }
 
     pub(crate) fn unanswered(&self, touched: &mut FlushSet) {
         match self {
             Self::Line(_) => {}
-            Self::Responder(exit) => exit.unanswered(touched),
+            Self::Responder(responder) => responder.unanswered(touched),
         }
     }
 }

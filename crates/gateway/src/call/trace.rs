@@ -32,15 +32,15 @@ impl Trace {
         traces: &Arc<dyn Traces>,
         message: &Message<'_>,
         own: Option<&[u8]>,
-        door: &ResponseSink,
+        sink: &ResponseSink,
         hop: SpanKind,
     ) -> Option<Self> {
         let said = message.params.meta.span.and_then(|meta| find(message.bytes, meta, &[PARENT]));
         let said = said.and_then(|at| decode(at.of(message.bytes)));
-        let trail = traces.begin([said.as_deref(), door.parent()])?;
+        let trail = traces.begin([said.as_deref(), sink.parent()])?;
         let method = message.method();
         let method = String::from_utf8_lossy(&method).chars().take(LONGEST_METHOD).collect();
-        let target = target(message, own, door.asked());
+        let target = target(message, own, sink.asked());
         let (traces, began) = (Arc::clone(traces), SystemTime::now());
         Some(Self { traces, trail, method, target, hop, began, handed: AtomicU64::new(0) })
     }

@@ -161,11 +161,11 @@ pub(super) fn subtool<'a>(
 fn resource<'a>(
     message: &Message<'a>,
     catalog: &'a Catalog,
-    deed: ResourceAction,
+    action: ResourceAction,
 ) -> Result<Route<'a>, CallError> {
     let method = message.method();
     let owner = |uri: &str| catalog.resource(uri);
-    resource_at(message, message.params.uri, deed, owner).unwrap_or_else(|| {
+    resource_at(message, message.params.uri, action, owner).unwrap_or_else(|| {
         let method = String::from_utf8_lossy(&method);
         Err(CallError::InvalidParams(format!("{method} needs `uri`, a string")))
     })
@@ -175,7 +175,7 @@ fn resource<'a>(
 fn resource_at<'a>(
     message: &Message<'a>,
     at: Option<Span>,
-    deed: ResourceAction,
+    action: ResourceAction,
     owner: impl Fn(&str) -> Option<Cow<'a, Owner>>,
 ) -> Option<Result<Route<'a>, CallError>> {
     let at = at.filter(|at| at.of(message.bytes).starts_with(b"\""))?;
@@ -183,7 +183,7 @@ fn resource_at<'a>(
     Some(Ok(match owner(&uri) {
         Some(owner) => {
             let token = Cow::Owned(owner.name_token.to_vec());
-            Route::Forward(Forward { server: owner.server, at, token, action: deed })
+            Route::Forward(Forward { server: owner.server, at, token, action })
         }
         None => Route::Missing(CallError::UnknownResource(uri.into_owned())),
     }))

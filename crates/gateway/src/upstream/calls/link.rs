@@ -99,25 +99,25 @@ impl Link {
     pub(in crate::upstream) fn sent(
         &self,
         id: UpstreamId,
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         sent: Result<u64, Refused>,
         mut pending: MutexGuard<'_, Pending>,
     ) -> Result<(), Box<Rejected>> {
         match sent {
             Ok(sent_at) => {
-                if let Some(note) = &path.record {
-                    note.handed();
+                if let Some(record) = &reply.record {
+                    record.handed();
                 }
-                let before = path.replay.as_ref().and_then(|again| again.deadline);
+                let before = reply.replay.as_ref().and_then(|again| again.deadline);
                 let deadline = before.or_else(|| self.deadline());
-                pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });
+                pending.insert(id, Entry { waiter: Waiter::Client(reply), deadline, sent_at });
                 Ok(())
             }
             Err(refused) => {
                 drop(pending);
-                path.client.take(&path.id);
-                path.kept = None; // it was for this server
-                Err(Rejected::new(path, self.refusal(refused)))
+                reply.client.take(&reply.id);
+                reply.kept = None; // it was for this server
+                Err(Rejected::new(reply, self.refusal(refused)))
             }
         }
     }
@@ -250,7 +250,7 @@ impl Link {
         touched: &mut FlushSet,
     ) -> bool {
         match entry.waiter {
-            Waiter::Client(path) => path.fail(error, touched),
+            Waiter::Client(reply) => reply.fail(error, touched),
             Waiter::Own(sender) | Waiter::Listening(sender) => {
                 drop(sender.send(Err(error.to_string())));
             }
@@ -287,8 +287,8 @@ impl Link {
 
     pub(in crate::upstream) fn who_called(&self, id: UpstreamId) -> Option<Caller> {
         match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                Some(Caller::of(&path.client, &path.request_era))
+            Some(Entry { waiter: Waiter::Client(reply), .. }) => {
+                Some(Caller::of(&reply.client, &reply.request_era))
             }
             _ => None,
         }
@@ -427,8 +427,8 @@ impl Link {
     pub(in crate::upstream) fn progressed(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
-        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
-            path.progress(span, message.bytes, touched);
+        if let Some(Entry { waiter: Waiter::Client(reply), .. }) = self.pending.lock().get(id) {
+            reply.progress(span, message.bytes, touched);
         }
     }
 }

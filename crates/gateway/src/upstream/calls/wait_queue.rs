@@ -44,7 +44,7 @@ pub(crate) struct WaitQueue {
 #[derive(Debug, Default)]
 struct WaitQueueState {
     standing: Standing,
-    held: BTreeMap<u32, WaitingCall>,
+    calls: BTreeMap<u32, WaitingCall>,
     bytes: usize,
     last: u32,
     /// The server has come back, and who waited for it is let in step by step: the next step.
@@ -65,7 +65,7 @@ enum Standing {
 
 #[derive(Debug)]
 struct WaitingCall {
-    path: ReplyTo,
+    reply: ReplyTo,
     until: Instant,
     cause: WaitCause,
 }
@@ -106,7 +106,7 @@ impl WaitQueue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.state.lock().held.len()
+        self.state.lock().calls.len()
     }
 
     /// The server is away and will be back: whoever calls it waits.
@@ -134,7 +134,7 @@ impl WaitQueue {
     /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
-        path: ReplyTo,
+        reply: ReplyTo,
         cause: WaitCause,
         within: Option<Duration>,
     ) -> Result<(), Box<Rejected>> {
@@ -143,29 +143,29 @@ impl WaitQueue {
             WaitCause::Turn => LONGEST_TURN,
         };
         let until = Instant::now() + within.unwrap_or(patience).min(patience);
-        self.keep(WaitingCall { path, until, cause })
+        self.keep(WaitingCall { reply, until, cause })
     }
 
-    fn keep(self: &Arc<Self>, held: WaitingCall) -> Result<(), Box<Rejected>> {
-        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
+    fn keep(self: &Arc<Self>, call: WaitingCall) -> Result<(), Box<Rejected>> {
+        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
         let mut state = self.state.lock();
-        if held.cause == WaitCause::Away && state.standing == Standing::Shut {
+        if call.cause == WaitCause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
-            return Err(Rejected::new(held.path, self.gone(what, false)));
+            return Err(Rejected::new(call.reply, self.gone(what, false)));
         }
-        if state.held.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
+        if state.calls.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
             let why = "too many calls wait for it";
             let error = CallError::Busy { server: self.key.to_string(), why };
-            return Err(Rejected::new(held.path, error));
+            return Err(Rejected::new(call.reply, error));
         }
         let id = state.last.wrapping_add(1);
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !held.path.client.open(&held.path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(held.path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !call.reply.client.open(&call.reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(call.reply, CallError::duplicate_id()));
         }
         state.last = id;
         state.bytes += size;
-        state.held.insert(id, held);
+        state.calls.insert(id, call);
         drop(state);
         self.bell.notify_one();
         Ok(())
@@ -176,7 +176,7 @@ impl WaitQueue {
         *self.connection.lock() = Arc::downgrade(connection);
         {
             let mut state = self.state.lock();
-            if state.standing == Standing::Away && !state.held.is_empty() {
+            if state.standing == Standing::Away && !state.calls.is_empty() {
                 state.step = Some(0);
                 self.is_crowded.store(true, Ordering::Relaxed);
             }
@@ -206,14 +206,14 @@ impl WaitQueue {
         let mut state = self.state.lock();
         let step = state.step?;
         state.step = Some(step.saturating_add(1));
-        Some(portion(step, state.held.len()))
+        Some(portion(step, state.calls.len()))
     }
 
     /// Whoever comes from now on goes straight to the server: nobody is left to be overtaken, or it was
     /// the last step.
     fn end_if_through(&self) -> bool {
         let mut state = self.state.lock();
-        let is_through = state.held.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
+        let is_through = state.calls.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
         if is_through {
             state.step = None;
             self.is_crowded.store(false, Ordering::Relaxed);
@@ -242,30 +242,30 @@ impl WaitQueue {
             if self.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
-            let Some(held) = self.state.lock().next() else { return };
-            if !held.path.claim() {
-                cancelled(&held.path, touched);
+            let Some(call) = self.state.lock().next() else { return };
+            if !call.reply.claim() {
+                cancelled(&call.reply, touched);
                 continue;
             }
-            self.hand_over(held, &connection, touched);
+            self.hand_over(call, &connection, touched);
         }
     }
 
     fn hand_over(
         self: &Arc<Self>,
-        held: WaitingCall,
+        call: WaitingCall,
         connection: &Arc<Connection>,
         touched: &mut FlushSet,
     ) {
-        let WaitingCall { path, until, cause } = held;
-        let request = path.replay.as_ref().map(|again| Box::clone(&again.request));
+        let WaitingCall { reply, until, cause } = call;
+        let request = reply.replay.as_ref().map(|replay| Box::clone(&replay.request));
         let request = request.unwrap_or_default();
         let Ok(message) = scan(&request) else {
-            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+            return reply.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
         };
-        let door = path.sink.clone();
-        let Err(rejected) = connection.submit_now(&message, &[], path, touched) else {
-            return door.handed_over();
+        let sink = reply.sink.clone();
+        let Err(rejected) = connection.submit_now(&message, &[], reply, touched) else {
+            return sink.handed_over();
         };
         let rejected = match *rejected {
             // It has gone again at this very moment, and the call has not run.
@@ -273,7 +273,7 @@ impl WaitQueue {
                 if self.waits_for_restart =>
             {
                 self.missed(connection);
-                match self.keep(WaitingCall { path: reply, until, cause }) {
+                match self.keep(WaitingCall { reply, until, cause }) {
                     Ok(()) => return,
                     Err(rejected) => *rejected,
                 }
@@ -287,16 +287,16 @@ impl WaitQueue {
 
     /// Nobody needs to wait any longer: the server does not come back.
     pub(in crate::upstream) fn shut(&self, what: &str) {
-        let held = {
+        let calls = {
             let mut state = self.state.lock();
             state.standing = Standing::Shut;
             state.bytes = 0;
-            std::mem::take(&mut state.held)
+            std::mem::take(&mut state.calls)
         };
         let mut touched = FlushSet::default();
-        for (_, held) in held {
-            let error = self.gone(what.to_owned(), held.path.has_run());
-            fail(&held.path, &error, &mut touched);
+        for (_, call) in calls {
+            let error = self.gone(what.to_owned(), call.reply.has_run());
+            fail(&call.reply, &error, &mut touched);
         }
         touched.flush();
     }
@@ -316,24 +316,24 @@ impl WaitQueue {
     fn expire(&self, now: Instant) -> bool {
         let (late, left) = {
             let mut state = self.state.lock();
-            let late = state.held.iter().filter(|(_, held)| held.until <= now);
+            let late = state.calls.iter().filter(|(_, call)| call.until <= now);
             let late: Vec<u32> = late.map(|(id, _)| *id).collect();
             let late: Vec<WaitingCall> =
                 late.into_iter().filter_map(|id| state.remove(id)).collect();
-            (late, !state.held.is_empty())
+            (late, !state.calls.is_empty())
         };
         let mut touched = FlushSet::default();
-        for WaitingCall { path, cause, .. } in late {
+        for WaitingCall { reply, cause, .. } in late {
             let error = match cause {
                 WaitCause::Away => {
-                    self.gone("did not come back in time".to_owned(), path.has_run())
+                    self.gone("did not come back in time".to_owned(), reply.has_run())
                 }
                 WaitCause::Turn => {
                     let why = "it has too many calls already, and none has ended in time";
                     CallError::Busy { server: self.key.to_string(), why }
                 }
             };
-            fail(&path, &self.in_this_case(&path, error), &mut touched);
+            fail(&reply, &self.in_this_case(&reply, error), &mut touched);
         }
         touched.flush();
         left
@@ -349,8 +349,8 @@ impl WaitQueue {
     }
 
     /// The error as it waits for a call that may have run before it came here.
-    fn in_this_case(&self, path: &ReplyTo, error: CallError) -> CallError {
-        if path.has_run() && error.may_retry() {
+    fn in_this_case(&self, reply: &ReplyTo, error: CallError) -> CallError {
+        if reply.has_run() && error.may_retry() {
             return self.gone("went and could not be asked again".to_owned(), true);
         }
         error
@@ -366,15 +366,15 @@ fn portion(step: u32, waiting: usize) -> usize {
 }
 
 /// Its client does not wait for it any more.
-fn cancelled(path: &ReplyTo, touched: &mut FlushSet) {
-    path.cancelled(Cancel::Left, path.has_run(), touched);
+fn cancelled(reply: &ReplyTo, touched: &mut FlushSet) {
+    reply.cancelled(Cancel::Left, reply.has_run(), touched);
 }
 
 /// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
-fn fail(path: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
-    match path.claim() {
-        true => path.fail_taken(error, touched),
-        false => cancelled(path, touched),
+fn fail(reply: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
+    match reply.claim() {
+        true => reply.fail_taken(error, touched),
+        false => cancelled(reply, touched),
     }
 }
 
@@ -384,30 +384,30 @@ impl WaitQueueState {
         if self.standing != Standing::Serving {
             return None;
         }
-        let first = *self.held.first_key_value()?.0;
+        let first = *self.calls.first_key_value()?.0;
         self.remove(first)
     }
 
     fn remove(&mut self, id: u32) -> Option<WaitingCall> {
-        let held = self.held.remove(&id)?;
-        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
+        let call = self.calls.remove(&id)?;
+        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
         self.bytes = self.bytes.saturating_sub(size);
-        Some(held)
+        Some(call)
     }
 }
 
 impl CallOwner for WaitQueue {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
-        let held = self.state.lock().remove(id);
-        if let Some(WaitingCall { path, .. }) = held {
-            path.cancelled(how, path.has_run(), touched);
+        let call = self.state.lock().remove(id);
+        if let Some(WaitingCall { reply, .. }) = call {
+            reply.cancelled(how, reply.has_run(), touched);
         }
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
-        let held = self.state.lock().remove(id);
-        if let Some(WaitingCall { path, .. }) = held {
-            path.fail(&CallError::ShuttingDown { may_have_run: path.has_run() }, touched);
+        let call = self.state.lock().remove(id);
+        if let Some(WaitingCall { reply, .. }) = call {
+            reply.fail(&CallError::ShuttingDown { may_have_run: reply.has_run() }, touched);
         }
     }
 

@@ -27,17 +27,17 @@ impl Connection {
                 stderr: stderr.to_vec(),
             };
             match entry.waiter {
-                Waiter::Client(path) => {
-                    self.lose(path, entry.deadline, may_have_run, &error, &mut touched);
+                Waiter::Client(reply) => {
+                    self.lose(reply, entry.deadline, may_have_run, &error, &mut touched);
                 }
                 Waiter::Parked(parked) => parked.fail(&error, &mut touched),
                 Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
             }
         }
         self.link.transport.close();
-        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
+        let owner = Arc::clone(self) as Arc<dyn CallOwner>;
         for client in self.audience.all() {
-            client.forget_questions_of(&carrier, "the server has gone", &mut touched);
+            client.forget_questions_of(&owner, "the server has gone", &mut touched);
         }
         touched.flush();
     }
@@ -66,19 +66,19 @@ impl Connection {
 impl CallOwner for Connection {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let Some(entry) = self.link.pending.lock().remove(id) else { return };
-        let path = match entry.waiter {
-            Waiter::Client(path) => path,
+        let reply = match entry.waiter {
+            Waiter::Client(reply) => reply,
             Waiter::Parked(parked) => {
                 parked.leave_questions(self, touched);
-                let Some(path) = self.parking.give_up(&parked) else { return };
-                path
+                let Some(reply) = self.parking.give_up(&parked) else { return };
+                reply
             }
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return,
         };
         // Who does not want an answer is not told, and looking may take a while.
         let may_have_run =
             matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
-        path.cancelled(how, may_have_run, touched);
+        reply.cancelled(how, may_have_run, touched);
         match how {
             Cancel::Said(message) if self.link.sends_cancellations() => {
                 let Some(span) = message.params.request_id else { return };
@@ -92,7 +92,7 @@ impl CallOwner for Connection {
             }
             _ => self.link.call_off(id, "the client has gone", touched),
         }
-        self.link.gave_up(Caller::of(&path.client, &path.request_era), touched);
+        self.link.gave_up(Caller::of(&reply.client, &reply.request_era), touched);
         self.options.made_room_in(touched);
     }
 

@@ -19,29 +19,29 @@ impl Connection {
     /// Passes a request on to a server whose calls may wait.
     pub(in crate::upstream) fn submit_held(
         self: &Arc<Self>,
-        room: &Arc<WaitQueue>,
+        queue: &Arc<WaitQueue>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         // Who comes again is known by its very words, and has its place with the server already.
         if message.params.request_state.is_some() {
-            return self.submit_now(message, changes, path, touched);
+            return self.submit_now(message, changes, reply, touched);
         }
-        let keeps = room.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
-        if path.replay.is_none() && (keeps || room.max_concurrency.is_some()) {
-            path.replay = Some(Replay::new(message, changes));
+        let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
+        if reply.replay.is_none() && (keeps || queue.max_concurrency.is_some()) {
+            reply.replay = Some(Replay::new(message, changes));
         }
-        let cause = match room.max_concurrency {
+        let cause = match queue.max_concurrency {
             Some(_) => WaitCause::Turn,
-            None if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
-            None => return self.submit_now(message, changes, path, touched),
+            None if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
+            None => return self.submit_now(message, changes, reply, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.options.timeout.or(self.link.limits.call);
-        room.admit(path, cause, within)?;
-        room.release(touched);
+        queue.admit(reply, cause, within)?;
+        queue.release(touched);
         Ok(())
     }
 
@@ -49,30 +49,33 @@ impl Connection {
     /// or may be made again; otherwise it ends with the error.
     pub(in crate::upstream) fn lose(
         &self,
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         deadline: Option<Tick>,
         may_have_run: bool,
         error: &CallError,
         touched: &mut FlushSet,
     ) {
-        let room =
-            self.options.wait_queue.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
-        let Some((room, again)) = room.zip(path.replay.as_mut()) else {
-            return path.fail(error, touched);
+        let queue = self
+            .options
+            .wait_queue
+            .as_ref()
+            .filter(|queue| queue.takes_calls() && reply.rounds == 0);
+        let Some((queue, replay)) = queue.zip(reply.replay.as_mut()) else {
+            return reply.fail(error, touched);
         };
         if may_have_run
-            && (again.cut_off >= self.link.transport.most_repeats()
-                || !self.repeatable.may_repeat(&again.request))
+            && (replay.cut_off >= self.link.transport.most_repeats()
+                || !self.repeatable.may_repeat(&replay.request))
         {
-            return path.fail(error, touched);
+            return reply.fail(error, touched);
         }
-        again.deadline = deadline;
-        again.cut_off += u8::from(may_have_run);
-        if !path.claim() {
+        replay.deadline = deadline;
+        replay.cut_off += u8::from(may_have_run);
+        if !reply.claim() {
             return;
         }
         let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
-        if let Err(rejected) = room.admit(path, WaitCause::Away, left) {
+        if let Err(rejected) = queue.admit(reply, WaitCause::Away, left) {
             rejected.reply.fail_taken(error, touched);
         }
     }
@@ -92,8 +95,8 @@ impl Connection {
         }
         let entry = pending.remove(id);
         drop(pending);
-        if let Some(Entry { waiter: Waiter::Client(path), deadline, .. }) = entry {
-            self.lose(path, deadline, !error.may_retry(), error, touched);
+        if let Some(Entry { waiter: Waiter::Client(reply), deadline, .. }) = entry {
+            self.lose(reply, deadline, !error.may_retry(), error, touched);
         }
     }
 }

@@ -78,20 +78,22 @@ impl ConnectionOptions {
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        (link, path): (&Link, &ReplyTo),
+        (link, reply): (&Link, &ReplyTo),
     ) -> Option<Arc<CallRecord>> {
         let watch = self.observers.as_ref()?;
         let hop = match link.transport {
             Transport::Pipe(_) => SpanKind::Pipe,
             Transport::Post(_) => SpanKind::Network,
         };
-        CallRecord::of(message, changes, (&link.key, hop), path.asker(), watch)
+        CallRecord::of(message, changes, (&link.key, hop), reply.asker(), watch)
     }
 
     /// A call has ended: it may be another one's turn.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.wait_queue.as_ref().filter(|room| room.max_concurrency.is_some()) {
-            room.release(touched);
+        if let Some(queue) =
+            self.wait_queue.as_ref().filter(|queue| queue.max_concurrency.is_some())
+        {
+            queue.release(touched);
         }
     }
 
@@ -121,18 +123,18 @@ impl Connection {
         let ConnectionParts {
             key,
             limits,
-            transport: line,
+            transport,
             broken,
             audience,
             simple,
             deadlines,
             parking,
-            options: outfit,
+            options,
         } = parts;
-        let deadlines = (deadlines, outfit.timeout);
+        let deadlines = (deadlines, options.timeout);
         Self {
-            link: Link::new(key, line, limits, deadlines, simple),
-            options: outfit,
+            link: Link::new(key, transport, limits, deadlines, simple),
+            options,
             broken,
             audience,
             subscriptions: Subscriptions::default(),
@@ -150,9 +152,9 @@ impl Connection {
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: &ReplyTo,
+        reply: &ReplyTo,
     ) -> Option<Arc<CallRecord>> {
-        self.options.record(message, changes, (&self.link, path))
+        self.options.record(message, changes, (&self.link, reply))
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
@@ -161,16 +163,16 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: ReplyTo,
+        reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         // Relaxed: a call that is made at the moment of the verdict may still be sent.
         if self.health.is_failing() {
-            return Err(Rejected::new(path, self.link.failing()));
+            return Err(Rejected::new(reply, self.link.failing()));
         }
         match &self.options.wait_queue {
-            None => self.submit_now(message, changes, path, touched),
-            Some(room) => self.submit_held(room, message, changes, path, touched),
+            None => self.submit_now(message, changes, reply, touched),
+            Some(queue) => self.submit_held(queue, message, changes, reply, touched),
         }
     }
 
@@ -179,36 +181,36 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
-        if path.request_era.era() != self.link.era() {
-            return self.submit_across(message, changes, path, touched);
+        if reply.request_era.era() != self.link.era() {
+            return self.submit_across(message, changes, reply, touched);
         }
-        let state = match self.parking.prepare_within_modern(self.link.key.id(), message, &mut path)
-        {
-            Ok(state) => state,
-            Err(error) => return Err(Rejected::new(path, error)),
-        };
+        let state =
+            match self.parking.prepare_within_modern(self.link.key.id(), message, &mut reply) {
+                Ok(state) => state,
+                Err(error) => return Err(Rejected::new(reply, error)),
+            };
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
-            Err(error) => return Err(Rejected::new(path, error)),
+            Err(error) => return Err(Rejected::new(reply, error)),
         };
         // Everything under the lock: an answer or the server's end can only come afterwards.
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(reply, CallError::duplicate_id()));
         }
         let sent = with_digits(id, |digits| {
-            let mut edits = under_our_id(message, &path, digits, changes);
+            let mut edits = under_our_id(message, &reply, digits, changes);
             if let (Some(at), Some(state)) = (message.params.request_state, &state) {
                 edits.add(at, state);
             }
             let heading = Heading::of(message, changes);
             self.link.transport.request(id, &heading, message.bytes, &edits, touched)
         });
-        self.link.sent(id, path, sent, pending)
+        self.link.sent(id, reply, sent, pending)
     }
 
     /// One message from the server. `origin`: it came as part of the answer to this request of
@@ -283,18 +285,18 @@ impl Connection {
         if matches!(entry.waiter, Waiter::Client(_)) {
             self.health.note_use();
         }
-        if let Waiter::Client(path) = &entry.waiter
-            && path.request_era.is_session()
+        if let Waiter::Client(reply) = &entry.waiter
+            && reply.request_era.is_session()
             && self.link.era() == Era::Legacy
             && !self.facts.has_tasks.load(Ordering::Relaxed)
         {
-            return path.deliver(shape.id, payload, touched);
+            return reply.deliver(shape.id, payload, touched);
         }
         match entry.waiter {
-            Waiter::Client(path) if self.facts.has_tasks.load(Ordering::Relaxed) => {
-                self.settle_of_tasks(path, shape, payload, touched);
+            Waiter::Client(reply) if self.facts.has_tasks.load(Ordering::Relaxed) => {
+                self.settle_of_tasks(reply, shape, payload, touched);
             }
-            Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
+            Waiter::Client(reply) => self.deliver_across(reply, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
             // If nobody waits any more, the handshake was given up.
             Waiter::Own(sender) | Waiter::Listening(sender) => {
@@ -309,12 +311,12 @@ impl Connection {
 /// these changes.
 pub(super) fn under_our_id<'a>(
     message: &Message<'_>,
-    path: &ReplyTo,
+    reply: &ReplyTo,
     digits: &'a [u8],
     changes: &[(Span, &'a [u8])],
 ) -> Edits<'a> {
     let mut edits = Edits::new();
-    let token = message.params.meta.progress_token.filter(|_| path.progress_token.is_some());
+    let token = message.params.meta.progress_token.filter(|_| reply.progress_token.is_some());
     for span in [message.id, token].into_iter().flatten() {
         edits.add(span, digits);
     }

@@ -16,26 +16,26 @@ impl Connection {
     /// A response of a server that has tasks: it may be one that tells of them.
     pub(in crate::upstream) fn settle_of_tasks(
         self: &Arc<Self>,
-        path: ReplyTo,
+        reply: ReplyTo,
         shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
-        if path.lists_tasks {
-            let own = self.parking.tasks.own_in(bytes, self.link.key.id(), &path.client);
+        if reply.lists_tasks {
+            let own = self.parking.tasks.own_in(bytes, self.link.key.id(), &reply.client);
             // Nothing is shown if it cannot be read.
             if let Some(shape) = scan(&own).ok().as_ref().and_then(ResponseShape::of) {
-                return self.deliver_across(path, shape, Payload::Owned(own), touched);
+                return self.deliver_across(reply, shape, Payload::Owned(own), touched);
             }
         }
         if let Some(result) = shape.result
             && memmem::find(result.of(bytes), b"\"task\"").is_some()
             && member(result.of(bytes), "task").is_some()
         {
-            self.parking.tasks.remember_in(result.of(bytes), self.link.key.id(), &path.client);
+            self.parking.tasks.remember_in(result.of(bytes), self.link.key.id(), &reply.client);
         }
-        self.deliver_across(path, shape, payload, touched);
+        self.deliver_across(reply, shape, payload, touched);
     }
 
     /// The tasks of this server that this client may see, as the server writes them: all pages of its list.

@@ -73,10 +73,10 @@ impl Connection {
             let why = format!("the client does not support {}", ability.word());
             return Err(unasked(&why));
         }
-        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
-        let doors = [cause.map(|cause| cause.sink), client.stream()];
-        for door in doors.iter().flatten() {
-            if client.ask(message, &carrier, door, touched) {
+        let owner = Arc::clone(self) as Arc<dyn CallOwner>;
+        let sinks = [cause.map(|cause| cause.sink), client.stream()];
+        for sink in sinks.iter().flatten() {
+            if client.ask(message, &owner, sink, touched) {
                 return Ok(());
             }
         }

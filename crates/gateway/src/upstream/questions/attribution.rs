@@ -18,8 +18,8 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    pub(crate) fn of(client: &Arc<Client>, manner: &RequestEra) -> Self {
-        match manner {
+    pub(crate) fn of(client: &Arc<Client>, request_era: &RequestEra) -> Self {
+        match request_era {
             RequestEra::Session => Self::session(client),
             RequestEra::Stateless(how) if how.is_of_the_only_client() => Self::session(client),
             RequestEra::Stateless(how) if how.is_anyones() => Self::Anyone(Arc::downgrade(client)),

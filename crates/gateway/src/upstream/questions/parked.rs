@@ -73,12 +73,12 @@ impl Parked {
         self.told.load(Ordering::Relaxed)
     }
 
-    pub(in crate::upstream) fn manner(&self) -> RequestEra {
+    pub(in crate::upstream) fn request_era(&self) -> RequestEra {
         RequestEra::Stateless(Arc::clone(&self.how))
     }
 
     pub(in crate::upstream) fn who(&self) -> Caller {
-        Caller::of(&self.client, &self.manner())
+        Caller::of(&self.client, &self.request_era())
     }
 
     /// Where its call is, at this time.
@@ -113,7 +113,7 @@ impl Parked {
     pub(in crate::upstream) fn fail(&self, error: &CallError, touched: &mut FlushSet) {
         let mut state = self.state.lock();
         match state.waiting.take() {
-            Some(path) => path.fail(error, touched),
+            Some(reply) => reply.fail(error, touched),
             None => state.outcome = Some(ParkedOutcome::Failure(error.clone())),
         }
     }
