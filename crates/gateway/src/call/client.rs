@@ -1,13 +1,16 @@
-//! `Client`: one client as the rest of the gateway sees it: what it has open, what it can do, and
-//! the door for what concerns none of its calls.
+//! `Client`: one client as the rest of the gateway sees it: the calls it has open, what it can do, and
+//! the stream for what concerns none of its calls.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock, Weak};
 
+use foldhash::fast::RandomState;
 use tokio::sync::Notify;
-use trunkline_wire::{Edits, Id};
+use tokio_util::sync::CancellationToken;
+use trunkline_wire::{Edits, Id, Message};
 
-use crate::call::calls::{CallHandle, Calls};
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Level, ResponseSink};
 use crate::era::Stamp;
@@ -191,6 +194,133 @@ impl Client {
         match (self.level(), level) {
             (Some(least), Some(level)) => level >= least,
             _ => true,
+        }
+    }
+}
+
+/// Where an open call is.
+#[derive(Clone, Debug)]
+pub(crate) enum CallHandle {
+    /// With a server, under our id.
+    Sent { owner: Arc<dyn CallOwner>, id: u32 },
+    /// Still here, waiting for a server to start.
+    Waiting(Waiting),
+}
+
+/// A request that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) sink: ResponseSink,
+}
+
+/// The calls a client has open, by the ids it gave. The first needs no map: a stateless request is all that
+/// its client has open.
+#[derive(Debug, Default)]
+struct Calls {
+    first: Option<(Id, CallHandle)>,
+    more: HashMap<Id, CallHandle, RandomState>,
+}
+
+/// Room for open calls that is kept after a burst.
+const KEPT_CAPACITY: usize = 4096;
+
+impl Calls {
+    /// False if there is one of that id.
+    fn insert(&mut self, id: &Id, handle: CallHandle) -> bool {
+        match &self.first {
+            Some((first, _)) if first == id => false,
+            Some(_) => match self.more.entry(id.clone()) {
+                Entry::Occupied(_) => false,
+                Entry::Vacant(place) => {
+                    place.insert(handle);
+                    true
+                }
+            },
+            None if self.more.contains_key(id) => false,
+            None => {
+                self.first = Some((id.clone(), handle));
+                true
+            }
+        }
+    }
+
+    fn contains(&self, id: &Id) -> bool {
+        self.first.as_ref().is_some_and(|(first, _)| first == id) || self.more.contains_key(id)
+    }
+
+    fn remove(&mut self, id: &Id) -> Option<CallHandle> {
+        if let Some((_, handle)) = self.first.take_if(|(first, _)| first == id) {
+            return Some(handle);
+        }
+        let handle = self.more.remove(id);
+        if self.more.is_empty() && self.more.capacity() > KEPT_CAPACITY {
+            self.more.shrink_to(0);
+        }
+        handle
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Id, &CallHandle)> {
+        self.first.iter().map(|(id, handle)| (id, handle)).chain(&self.more)
+    }
+}
+
+/// Whoever has calls under way to a server: the one side of a connection that clients know.
+pub(crate) trait CallOwner: Debug + Send + Sync {
+    /// The client has cancelled the call with this id of ours.
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet);
+    /// Trunkline ends: the call gets an error that says whether it may have run.
+    fn abandon(&self, id: u32, touched: &mut FlushSet);
+    /// A message to the server that needs no answer: a client's answer to its question.
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet);
+    /// Do calls only wait here, for a server or for a turn?
+    fn is_waiting_room(&self) -> bool {
+        false
+    }
+}
+
+/// How a client has cancelled a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cancel<'a> {
+    /// By saying so.
+    Said(&'a Message<'a>),
+    /// By not waiting any more.
+    Left,
+    /// It has not: it may not be here any more, and still waits.
+    TurnedOut,
+    /// By ending its session: it still waits for the answers to its requests.
+    SessionEnded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Discard, ResponseSink, Waiting};
+    use tokio_util::sync::CancellationToken;
+
+    fn handle() -> CallHandle {
+        let sink = ResponseSink::Responder(Arc::new(Discard));
+        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink })
+    }
+
+    #[test]
+    fn each_id_is_open_once_whichever_place_it_has() {
+        let mut calls = Calls::default();
+        let ids: Vec<_> = [&b"1"[..], b"\"1\"", b"2", b"1.5"].into_iter().map(Id::new).collect();
+        for _ in 0..2 {
+            assert!(ids.iter().all(|id| calls.insert(id, handle())));
+            assert!(!ids.iter().any(|id| calls.insert(id, handle())));
+            assert!(ids.iter().all(|id| calls.contains(id)) && calls.iter().count() == ids.len());
+            // The place that is there is free again, and still no id is open twice.
+            assert!(ids.iter().take(1).all(|id| calls.remove(id).is_some()));
+            assert!(!ids.iter().skip(1).any(|id| calls.insert(id, handle())));
+            assert!(!calls.is_empty());
+            assert!(ids.iter().skip(1).all(|id| calls.remove(id).is_some()));
+            assert!(calls.is_empty() && ids.iter().all(|id| calls.remove(id).is_none()));
         }
     }
 }

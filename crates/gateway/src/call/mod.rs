@@ -2,13 +2,11 @@
 //! meanwhile (`CallOwner`). Whoever takes a call out of its `Client` owes it its one outcome.
 
 mod audience;
-mod call_owner;
-mod calls;
 mod client;
 mod question;
 mod record;
-mod request_era;
 mod response_sink;
+mod stateless;
 mod trace;
 
 use std::cell::Cell;
@@ -17,15 +15,14 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
-pub(crate) use call_owner::{CallOwner, Cancel};
-pub(crate) use calls::{CallHandle, Waiting};
-pub(crate) use client::{Client, Presence};
+pub(crate) use client::{CallHandle, CallOwner, Cancel, Client, Presence, Waiting};
 pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
-pub(crate) use request_era::{Refused, RequestEra, Stateless};
 pub(crate) use response_sink::{Discard, Payload, Responder, ResponseSink};
+pub(crate) use stateless::{Refused, Stateless};
 
 use crate::deadlines::Tick;
+use crate::era::Era;
 use crate::error::CallError;
 use crate::events::Outcome;
 use crate::pump::FlushSet;
@@ -53,6 +50,27 @@ pub(crate) struct ReplyTo {
     pub(crate) lists_tasks: bool,
     /// It has its outcome, or another holder of the call decides it.
     settled: Cell<bool>,
+}
+
+/// How a client makes its requests: in a session, or each standing for itself.
+#[derive(Clone, Debug)]
+pub(crate) enum RequestEra {
+    /// It said `initialize` before.
+    Session,
+    Stateless(Arc<Stateless>),
+}
+
+impl RequestEra {
+    pub(crate) fn is_session(&self) -> bool {
+        matches!(self, Self::Session)
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        match self {
+            Self::Session => Era::Legacy,
+            Self::Stateless(_) => Era::Modern,
+        }
+    }
 }
 
 /// A call that was not taken, and why. It is not open in its client.

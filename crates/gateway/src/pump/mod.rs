@@ -6,8 +6,6 @@
 //! does `epoll_wait`, `read`, the work, `write`, and nothing else. Everything that has a life of
 //! its own (supervisors, deadlines, signals) stays on the runtime.
 
-mod flush_set;
-mod handle;
 mod outbox;
 mod queue;
 mod source;
@@ -16,8 +14,7 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flush_set::FlushSet;
-pub(crate) use handle::Pump;
-pub(crate) use outbox::Outbox;
+pub(crate) use outbox::{FlushSet, Outbox};
 pub(crate) use queue::{Frame, LINE, Refused};
 pub(crate) use source::{Reader, SourceHandle};
+pub(crate) use thread::Pump;

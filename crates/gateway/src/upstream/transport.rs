@@ -1,10 +1,12 @@
-//! `Transport`: how messages reach a server: down a pipe, or posted over the network.
+//! `Transport`: how messages reach a server: down a pipe, or posted over the network; and the parts of
+//! requests and responses that matter on the way.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use trunkline_catalog::Listing;
-use trunkline_wire::{Edits, Message, Params, Span};
+use trunkline_wire::{Edits, Kind, Message, Params, Span};
 
 use crate::pump::{FlushSet, Outbox, Refused};
 
@@ -36,6 +38,26 @@ impl<'a> Heading<'a> {
             name: name.or(uri).map(changed),
             arguments: arguments.map(changed),
         }
+    }
+}
+
+/// Where an answer to a request of our own comes: the whole response, or why it is no good.
+pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
+
+/// The parts of a response that matter on its way.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::upstream) struct ResponseShape {
+    pub(in crate::upstream) id: Span,
+    pub(in crate::upstream) kind: Kind,
+    pub(in crate::upstream) result: Option<Span>,
+    pub(in crate::upstream) result_type: Option<Span>,
+    pub(in crate::upstream) error: Option<Span>,
+}
+
+impl ResponseShape {
+    pub(in crate::upstream) fn of(message: &Message<'_>) -> Option<Self> {
+        let Message { kind, result, result_type, error, .. } = *message;
+        Some(Self { id: message.id?, kind, result, result_type, error })
     }
 }
 

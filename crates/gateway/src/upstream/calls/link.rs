@@ -19,8 +19,7 @@ use crate::pump::{FlushSet, Refused};
 use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::questions::attribution::Caller;
 use crate::upstream::questions::parked::Parked;
-use crate::upstream::response::Answer;
-use crate::upstream::transport::{Heading, Transport, UpstreamId};
+use crate::upstream::transport::{Answer, Heading, Transport, UpstreamId};
 
 #[derive(Debug)]
 pub(crate) struct Link {

@@ -14,8 +14,7 @@ use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::questions::rounds::Rounds;
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::Heading;
+use crate::upstream::transport::{Heading, ResponseShape};
 
 /// In answer to these a server of the stateless era may ask for something.
 fn may_ask(method: &[u8]) -> bool {

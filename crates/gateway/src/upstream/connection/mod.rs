@@ -5,14 +5,13 @@ pub(in crate::upstream) mod broken;
 mod crossing;
 mod ends;
 mod facts;
-mod health;
 pub(in crate::upstream) mod hints;
-mod holding;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use trunkline_wire::{
     Edits, FaultKind, Id, Kind, Message, MessageFault, Span, elements, scan, upstream_id,
 };
@@ -24,7 +23,7 @@ use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::identity::Identity;
-use crate::limits::Limits;
+use crate::limits::{LASTING_LIFE, Limits};
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
@@ -32,14 +31,11 @@ use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
-use crate::upstream::connection::health::ConnectionHealth;
 use crate::upstream::connection::hints::RepeatableTools;
 use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
-use crate::upstream::transport::{Heading, Transport};
+use crate::upstream::transport::{Heading, ResponseShape, Transport, UpstreamId};
 
 /// One live connection: the way to the server, and everything that is kept about it while it lasts.
 #[derive(Debug)]
@@ -187,11 +183,18 @@ impl Connection {
         if reply.request_era.era() != self.link.era() {
             return self.submit_across(message, changes, reply, touched);
         }
-        let state =
-            match self.parking.prepare_within_modern(self.link.key.id(), message, &mut reply) {
-                Ok(state) => state,
-                Err(error) => return Err(Rejected::new(reply, error)),
-            };
+        // Only a request of the stateless era can come again with a state of its server's.
+        let state = match reply.request_era.is_session() {
+            true => Ok(None),
+            false => {
+                let server = self.link.key.id();
+                self.parking.prepare_within_modern(server, message, &mut reply)
+            }
+        };
+        let state = match state {
+            Ok(state) => state,
+            Err(error) => return Err(Rejected::new(reply, error)),
+        };
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
@@ -328,4 +331,74 @@ pub(super) fn under_our_id<'a>(
 
 pub(super) fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) -> T {
     Id::Number(i64::from(id)).with_token(use_it)
+}
+
+/// Whether the connection has been of use, and whether it still is.
+// Relaxed throughout: each is a sign of its own, and nothing else is read because of it.
+#[derive(Debug)]
+pub(crate) struct ConnectionHealth {
+    /// It has answered a client.
+    was_of_use: AtomicBool,
+    /// A health check has found out that it is of no use as it is.
+    is_useless: AtomicBool,
+    /// It has not answered its last health checks: it gets no further calls of clients.
+    is_failing: AtomicBool,
+    /// When it last said anything, in milliseconds since it was made; noted where calls are held.
+    heard: AtomicU64,
+    made: Instant,
+}
+
+impl ConnectionHealth {
+    pub(in crate::upstream) fn new() -> Self {
+        Self {
+            was_of_use: AtomicBool::new(false),
+            is_useless: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
+            heard: AtomicU64::new(0),
+            made: Instant::now(),
+        }
+    }
+
+    /// A client's call was answered. Read first: it is written once, and read by every answer.
+    pub(in crate::upstream) fn note_use(&self) {
+        if !self.was_of_use.load(Ordering::Relaxed) {
+            self.was_of_use.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Has it not passed its last health checks?
+    pub(in crate::upstream) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::upstream) fn note_time(&self) {
+        let heard = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard.store(heard, Ordering::Relaxed);
+    }
+
+    /// When it last said anything, where that is noted.
+    pub(crate) fn last_heard(&self) -> Option<Instant> {
+        match self.heard.load(Ordering::Relaxed) {
+            0 => None,
+            heard => Some(self.made + Duration::from_millis(heard)),
+        }
+    }
+
+    /// Has it answered anybody, or lasted a while? One that was given up because it says nothing has
+    /// lasted only because nobody noticed earlier.
+    pub(in crate::upstream) fn was_of_use(&self) -> bool {
+        let lasted =
+            self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
+        self.was_of_use.load(Ordering::Relaxed) || lasted
+    }
+
+    /// Whether it fails its health checks. While it does, calls are refused at once instead of sent.
+    pub(in crate::upstream) fn set_failing(&self, is_failing: bool) {
+        self.is_failing.store(is_failing, Ordering::Relaxed);
+    }
+
+    /// It is given up as it is.
+    pub(in crate::upstream) fn condemn(&self) {
+        self.is_useless.store(true, Ordering::Relaxed);
+    }
 }

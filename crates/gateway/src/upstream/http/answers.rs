@@ -11,12 +11,12 @@ use crate::limits::{LASTING_STREAM, REOPEN_FIRST, REOPEN_SOONEST};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::http::exchange::{Exchange, Purpose};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::outcome::backoff;
 use crate::upstream::http::pool::{Gate, Listening};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::{Trouble, shown_url};
+use crate::upstream::http::verdict::Facts;
 use crate::upstream::http::verdict::{Dialect, Verdict};
 use crate::upstream::transport::UpstreamId;
 

@@ -9,9 +9,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
 use crate::pump::FlushSet;
 use crate::upstream::http::exchange::{Exchange, Purpose, RefusedExchange};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
+use crate::upstream::http::verdict::Facts;
 
 /// A request is sent again so often for who sends it: with what was renewed, and with what somebody
 /// has brought by logging in meanwhile.

@@ -12,11 +12,11 @@ use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::http::exchange::{Exchange, Purpose};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::pool::{Gate, Listening};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
+use crate::upstream::http::verdict::Facts;
 use crate::upstream::http::verdict::{
     Dialect, Ruling, Verdict, changed_era, maybe_legacy, maybe_older, pause, redirected, rule,
     seconds,

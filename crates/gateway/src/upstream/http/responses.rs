@@ -7,9 +7,9 @@ use trunkline_http::{BadBody, Body, Event, Events, Framing, response};
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
 use crate::pump::{FlushSet, Reader, SourceHandle};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
+use crate::upstream::http::verdict::Facts;
 use crate::upstream::http::verdict::Verdict;
 
 /// Room offered to one read: a usual answer in one go; more once a body turns out to be large.

@@ -10,7 +10,7 @@ use crate::call::{Client, Payload, ReplyTo};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
-use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::ResponseShape;
 
 impl Connection {
     /// A response of a server that has tasks: it may be one that tells of them.

@@ -10,9 +10,8 @@ use crate::limits::REAL_ANSWER;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
-use crate::upstream::response::ResponseShape;
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 impl Connection {
     /// A response that answers no open request. `origin`: it came as part of the answer to this one.

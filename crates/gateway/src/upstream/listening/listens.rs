@@ -6,8 +6,7 @@ use tokio::sync::{Notify, watch};
 use trunkline_catalog::ListKind;
 
 use crate::lock::{Mutex, rank};
-use crate::upstream::response::Answer;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Answer, UpstreamId};
 
 /// The `subscriptions/listen` requests a connection has open.
 #[derive(Debug, Default)]

@@ -11,8 +11,7 @@ use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
 use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedQuestion};
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 impl Connection {
     /// The server asks something for the call with this id, whose client is stateless. `Err`: why it

@@ -12,8 +12,7 @@ use crate::limits::GIVES_WAY;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::questions::attribution::{CallPhase, Caller};
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 /// One call that waits for its client.
 #[derive(Debug)]

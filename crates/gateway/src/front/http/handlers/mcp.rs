@@ -7,14 +7,16 @@ use trunkline_http::{Request, accepts};
 use trunkline_wire::{Kind as MessageKind, Message, Revision, elements};
 
 use super::post_reply::{PostKind, PostReply};
-use super::stateless::{self, is_stateless};
+use super::stateless;
 use super::stateless_fast_path::StatelessFastPath;
 use crate::call::ResponseSink;
 use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
-use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
+use crate::front::http::request::{
+    HttpRequest, PostedBody, check_content_type, is_stateless, read_body,
+};
 use crate::front::http::sessions::{HttpSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;

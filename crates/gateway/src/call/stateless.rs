@@ -1,4 +1,4 @@
-//! `RequestEra`: how a client makes its requests: in a session, or each standing for itself.
+//! `Stateless`: what a request of the stateless era says about its client, and what was refused in its name.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,29 +7,8 @@ use trunkline_wire::{MODERN, Message, decode};
 
 use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
-use crate::era::Era;
 use crate::error::{CallError, METHOD_NOT_FOUND, Missing};
 use crate::gate::{ANYONE, ONLY_CLIENT};
-
-#[derive(Clone, Debug)]
-pub(crate) enum RequestEra {
-    /// It said `initialize` before.
-    Session,
-    Stateless(Arc<Stateless>),
-}
-
-impl RequestEra {
-    pub(crate) fn is_session(&self) -> bool {
-        matches!(self, Self::Session)
-    }
-
-    pub(crate) fn era(&self) -> Era {
-        match self {
-            Self::Session => Era::Legacy,
-            Self::Stateless(_) => Era::Modern,
-        }
-    }
-}
 
 /// What a request that stands for itself says about its client. Requests that say the same share it.
 #[derive(Debug)]
