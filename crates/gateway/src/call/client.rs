@@ -24,6 +24,7 @@ pub(crate) struct Client {
     open: Mutex<Calls, rank::ClientCalls>,
     /// The last open call has ended.
     idle: Notify,
+    // Never held while something is written: `stream` hands out a clone.
     stream: Mutex<Option<ResponseSink>, rank::ClientStream>,
     pub(super) questions: Mutex<Questions, rank::ClientQuestions>,
     pub(super) abilities: Mutex<Abilities, rank::ClientAbilities>,
@@ -32,12 +33,14 @@ pub(crate) struct Client {
     /// Who it is and what it can do, as it wrote both in `initialize`.
     said: Mutex<ClientIntroduction, rank::ClientIntroduction>,
     /// Who it is to those who keep account.
+    // Set once, when the caller is known, and read by every record without a lock.
     who: OnceLock<Arc<str>>,
     /// Whose it is, where clients have to say that: the same for the same caller.
     principal: OnceLock<Arc<[u8]>>,
     /// `None`: nothing is kept from it.
     grant: Option<Arc<dyn Grant>>,
     /// Who knows whether it is still there, where that can be doubted.
+    // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
 }
 
@@ -83,6 +86,7 @@ impl Client {
     pub(crate) fn take(&self, id: &Id) -> Option<CallHandle> {
         let mut open = self.open.lock();
         let handle = open.remove(id);
+        // Under the lock: `idle` looks under it, too, and cannot miss the last call.
         if open.is_empty() {
             self.idle.notify_waiters();
         }
@@ -102,6 +106,7 @@ impl Client {
     /// Waits until no call is open.
     pub(crate) async fn idle(&self) {
         loop {
+            // Made before looking: a call that ends in between still wakes this one.
             let idle = self.idle.notified();
             if self.is_idle() {
                 return;
@@ -156,6 +161,7 @@ impl Client {
 
     pub(crate) fn set_level(&self, level: Level) {
         *self.level.lock() = Some(level);
+        // The stamp names the level: it is made anew for the next request.
         self.said.lock().stamp = None;
     }
 
@@ -178,6 +184,7 @@ impl Client {
 
     /// What stands in its requests to servers of the stateless era.
     pub(crate) fn stamp(&self) -> Stamp {
+        // First, so that no two of a client's locks are held at once.
         let level = self.level().map(Level::name);
         let mut said = self.said.lock();
         let ClientIntroduction { info, capabilities, stamp, is_quiet } = &mut *said;
@@ -223,6 +230,7 @@ struct Calls {
 }
 
 /// Room for open calls that is kept after a burst.
+// One burst of calls must not cost a session its memory for as long as it lasts.
 const KEPT_CAPACITY: usize = 4096;
 
 impl Calls {
@@ -237,6 +245,8 @@ impl Calls {
                     true
                 }
             },
+            // The first place may be free while the map is not empty: no id is open twice,
+            // whichever place it has (JSON-RPC 2.0, 4).
             None if self.more.contains_key(id) => false,
             None => {
                 self.first = Some((id.clone(), handle));

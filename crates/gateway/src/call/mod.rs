@@ -49,6 +49,7 @@ pub(crate) struct ReplyTo {
     /// It asks for a list of tasks, and is to be shown its client's own.
     pub(crate) lists_tasks: bool,
     /// It has its outcome, or another holder of the call decides it.
+    // A `Cell`: a reply is handed from holder to holder and never shared between threads.
     settled: Cell<bool>,
 }
 
@@ -110,6 +111,7 @@ impl Replay {
         for (span, new) in changes {
             edits.add(*span, new);
         }
+        // Room for a longer name: the copy is made for every call that may be repeated.
         let mut request = Vec::with_capacity(message.bytes.len() + 64);
         edits.write(message.bytes, &mut request);
         Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
@@ -143,6 +145,8 @@ impl ReplyTo {
     /// Takes the call out of its client: from now on this one decides its outcome. False: another
     /// one does, or has.
     pub(crate) fn claim(&self) -> bool {
+        // Of several that want to end the call (answer, cancellation, timeout, end of the server)
+        // only one finds it in the client: that makes it exactly one outcome.
         let is_claimed = self.client.take(&self.id).is_some();
         self.settled.set(!is_claimed);
         is_claimed
@@ -153,6 +157,7 @@ impl ReplyTo {
         if !self.claim() {
             return;
         }
+        // Before it is written: that its client has gone is no reason to answer it again.
         self.settled.set(true);
         if let Some(record) = &self.record {
             record.answered(payload.bytes());
@@ -232,6 +237,8 @@ impl ReplyTo {
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.settled.set(true);
         self.noted(Outcome::Cancelled);
+        // Over HTTP the requests of an ended session are still open exchanges: each needs a
+        // response.
         if matches!(how, Cancel::SessionEnded) {
             let (era, error) = (self.request_era.era(), CallError::SessionEnded { may_have_run });
             let response = Payload::Owned(self.id.with_token(|id| error.response_in(era, id)));
@@ -286,6 +293,7 @@ impl ReplyTo {
     fn answer_forgotten(&self) {
         tracing::error!(id = ?self.id, "a call was dropped without an answer: please report this");
         let mut touched = FlushSet::default();
+        // Before it is answered: whoever else holds it must not answer it, too.
         self.client.take(&self.id);
         self.fail_taken(&CallError::Internal("the call was lost on its way"), &mut touched);
         touched.flush();

@@ -131,6 +131,7 @@ impl ResponseSink {
                 outbox.put_shared(Frame { head, tail: &tail }, body).is_ok()
             }
             Self::Responder(responder) => {
+                // A copy: HTTP needs the length in front, and lists are asked for rarely.
                 let whole = [head, body, tail].concat();
                 responder.answer(Payload::Owned(whole), &Edits::new(), touched)
             }

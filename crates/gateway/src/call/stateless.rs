@@ -28,6 +28,8 @@ pub(crate) struct Stateless {
 type Said = Option<(u64, Arc<Stateless>)>;
 
 thread_local! {
+    // Per thread and one entry: a client writes the same `_meta` into every request, and a busy one
+    // sends many in a row.
     static LAST: RefCell<Said> = const { RefCell::new(None) };
 }
 
@@ -43,6 +45,7 @@ impl Stateless {
             return Self::read_afresh(message, principal).map(Arc::new);
         }
         LAST.with_borrow_mut(|last| match last {
+            // The number stands for the bytes; who asks is not in them, and must be the same, too.
             Some((known, how)) if *known == number && Arc::ptr_eq(&how.principal, principal) => {
                 Ok(Arc::clone(how))
             }
@@ -59,6 +62,8 @@ impl Stateless {
     fn read_afresh(message: &Message<'_>, principal: &Arc<[u8]>) -> Result<Self, CallError> {
         let params = &message.params;
         let token = message.text(params.meta.version);
+        // 2026-07-28, Overview, General fields: version and capabilities are required in every
+        // request.
         if !token.starts_with(b"\"") {
             return Err(CallError::MissingMeta("protocolVersion"));
         }
@@ -117,6 +122,7 @@ impl Stateless {
         match (self.level, level) {
             (Some(least), Some(level)) => level >= least,
             (Some(_), None) => true,
+            // 2026-07-28, Logging: without a level in its `_meta` a request gets no log messages.
             (None, _) => false,
         }
     }

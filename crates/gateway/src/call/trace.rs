@@ -49,6 +49,8 @@ impl Trace {
     pub(crate) fn handed(&self, started: Instant) {
         let after = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX - 1);
         // If it was there before, that stays.
+        // Relaxed: the number is all there is; `ended` reads it after the answer, which came later.
+        // 0 means "never", so the time is kept plus one.
         let _ = self.handed.compare_exchange(0, after + 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 

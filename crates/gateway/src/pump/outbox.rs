@@ -109,6 +109,7 @@ impl Outbox {
         bytes: Vec<u8>,
         edits: &Edits<'_>,
     ) -> Result<u64, Refused> {
+        // A small message is cheaper to copy behind the others than to write as a piece of its own.
         if bytes.len() < LARGE_MESSAGE {
             return self.put_framed(frame, &bytes, edits);
         }
@@ -153,6 +154,8 @@ impl Outbox {
     /// Writes what has gathered, as far as the stream takes it now; the rest follows by itself.
     pub(crate) fn flush(&self) {
         let mut state = self.0.state.lock();
+        // Under the lock: two writers would mix their bytes, and a write that the stream does not
+        // take returns at once.
         match state.queue.write_now() {
             Ok(()) => {}
             Err(Errno::AGAIN) => state.call_back_when_writable(),
@@ -168,6 +171,8 @@ impl Outbox {
             return self.close();
         }
         let held = state.released();
+        // Only if it is waited for: a flush happens with every message, and a wake-up costs more
+        // than that.
         if std::mem::take(&mut state.queue.room_wanted) {
             self.0.drained.notify_waiters();
         }
@@ -218,6 +223,8 @@ impl Outbox {
         self.flush();
         source.hold();
         let mut state = self.0.state.lock();
+        // Looked at again, now that the source is held: the queue may have been emptied in between,
+        // and then nothing else would resume it.
         if state.queue.closed || !state.queue.is_crowded() {
             drop(state);
             return source.resume();
@@ -243,6 +250,7 @@ impl Outbox {
     /// Waits until fewer than `high_water` bytes are unsent, or nobody will send them.
     pub(crate) async fn room(&self, high_water: usize) {
         loop {
+            // Made before looking: a flush in between still wakes this one.
             let drained = self.0.drained.notified();
             {
                 let mut state = self.0.state.lock();
@@ -265,6 +273,7 @@ impl Outbox {
     /// Waits until nothing more is taken: the stream broke or was closed.
     pub(crate) async fn closed(&self) {
         loop {
+            // Made before looking: an end in between still wakes this one.
             let ended = self.0.ended.notified();
             if self.0.state.lock().queue.closed {
                 return;
@@ -305,6 +314,7 @@ impl Outbox {
             sink.shut();
         }
         queue.discard();
+        // Unlocked before others are called: the pump's orders have a lock of their own.
         let pump = state.pump.take();
         let held = std::mem::take(&mut state.held);
         drop(state);
@@ -333,6 +343,7 @@ pub(crate) struct FlushSet {
 impl FlushSet {
     pub(crate) fn note(&mut self, outbox: &Outbox) {
         self.messages += 1;
+        // A round touches few outboxes: a search costs less than a set.
         if !self.outboxes.iter().any(|known| known.is(outbox)) {
             self.outboxes.push(outbox.clone());
         }

@@ -51,6 +51,7 @@ impl SourceHandle {
 
     /// Reads no more for now.
     pub(crate) fn hold(&self) {
+        // Relaxed: the flag guards no other data, and the watch is changed right behind it.
         self.0.held.store(true, Ordering::Relaxed);
         self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, EventFlags::empty());
     }
@@ -141,6 +142,10 @@ impl Source {
                         self.widen_once();
                     }
                     self.reader.take(&self.handle, touched);
+                    // A short read has emptied a pipe, and what comes next raises a new edge.
+                    // Others are watched by level: they are told of again without another read that
+                    // finds nothing. After a hang-up nothing more is told, so that all of it is
+                    // read now.
                     let is_pipe = self.handle.0.nature == Nature::Pipe;
                     if !hung_up && (count < space || !is_pipe) || self.is_held() {
                         return More::Maybe;
@@ -194,6 +199,7 @@ impl Source {
         tracing::error!(
             "an internal error ends one connection; the others go on (please report this): {what}"
         );
+        // What ends the connection runs the code of the same reader: it may panic again.
         let ended = catch_unwind(AssertUnwindSafe(|| self.reader.panicked(touched)));
         if ended.is_err() {
             tracing::error!("and another one while it was ended");

@@ -124,10 +124,14 @@ impl Pump {
     }
 
     fn token(&self) -> u64 {
+        // Relaxed: tokens have to differ, not to be ordered. 64 bits never come round.
         self.0.tokens.fetch_add(1, Ordering::Relaxed)
     }
 
     fn order(&self, orders: impl IntoIterator<Item = Order>) {
+        // The orders first, then the flag: the thread takes the flag down before it takes the
+        // orders, so that it never sleeps over one. Only the first order of a round costs a system
+        // call.
         self.0.orders.lock().extend(orders);
         if !self.0.has_orders.swap(true, Ordering::AcqRel) {
             // Full: it is awake already.
@@ -139,6 +143,7 @@ impl Pump {
         if !self.0.has_orders.swap(false, Ordering::AcqRel) {
             return Vec::new();
         }
+        // Taken out: orders are followed without the lock, since following one may give another.
         std::mem::take(&mut *self.0.orders.lock())
     }
 
@@ -167,6 +172,8 @@ impl Pump {
 }
 
 /// How many events one wait may bring.
+// More of them come with the next wait: the bound is that of one round, after which outboxes are
+// flushed.
 const EVENTS: usize = 64;
 
 /// The other side of a stream is gone.
@@ -212,12 +219,16 @@ impl Thread {
     fn run(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
+            // Before the wait: a source that is to be read must be watched before the thread
+            // sleeps.
             for order in self.pump.take_orders() {
                 if !self.follow(order) {
                     return Ok(());
                 }
             }
             self.touched.flush();
+            // Epoll takes no plain files (EPERM), which are always ready: as long as one is read,
+            // nothing is waited for.
             let at_once = Timespec::default();
             let patience = if self.any_file_ready() { Some(&at_once) } else { None };
             events.clear();
@@ -228,6 +239,7 @@ impl Thread {
             for event in &events {
                 self.happened(event.data.u64(), event.flags);
             }
+            // A copy: a file that has ended leaves the list.
             for token in self.files.clone() {
                 self.happened(token, EventFlags::IN);
             }

@@ -37,6 +37,8 @@ pub(crate) struct Link {
     /// The literal simple product: tools only, and nobody is asked anything.
     pub(in crate::upstream) simple: bool,
     /// It has been found to be of the stateless era.
+    // Relaxed where it is used: the handshake sets it before the connection is published to
+    // clients, which a lock does.
     modern: AtomicBool,
     /// What stands in our own requests to it.
     stamp: Stamp,
@@ -50,6 +52,7 @@ impl Link {
         (deadlines, timeout): (Arc<Deadlines>, Option<Duration>),
         simple: bool,
     ) -> Self {
+        // The clock ticks as often as the shortest timeout needs.
         if let Some(timeout) = timeout {
             deadlines.expect(timeout);
         }
@@ -107,12 +110,16 @@ impl Link {
                 if let Some(record) = &reply.record {
                     record.handed();
                 }
+                // A call that is made again keeps its first deadline: its client has waited since
+                // then.
                 let before = reply.replay.as_ref().and_then(|again| again.deadline);
                 let deadline = before.or_else(|| self.deadline());
                 pending.insert(id, Entry { waiter: Waiter::Client(reply), deadline, sent_at });
                 Ok(())
             }
             Err(refused) => {
+                // It never was with the server: taken out of its client, it is the caller's to
+                // answer.
                 drop(pending);
                 reply.client.take(&reply.id);
                 reply.kept = None; // it was for this server
@@ -184,6 +191,7 @@ impl Link {
         let sent = self.transport.request(id, &heading, &message, &Edits::new(), touched);
         let sent_at = sent.ok()?;
         let waiter = match method {
+            // Kept apart: it stays open beside the calls and must not count as one of them.
             "subscriptions/listen" => Waiter::Listening(sender),
             _ => Waiter::Own(sender),
         };
@@ -237,6 +245,8 @@ impl Link {
         error: &CallError,
         touched: &mut FlushSet,
     ) -> bool {
+        // The lock is released before the client is answered: a slow sink must not hold up other
+        // calls.
         let entry = self.pending.lock().remove(id);
         entry.is_some_and(|entry| self.fail_entry(entry, error, touched))
     }
@@ -281,6 +291,8 @@ impl Link {
 
     /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
     pub(in crate::upstream) fn sends_cancellations(&self) -> bool {
+        // Over HTTP in the stateless era, closing the response cancels the request: no notification
+        // is sent.
         self.era() == Era::Legacy || matches!(self.transport, Transport::Pipe(_))
     }
 

@@ -17,6 +17,7 @@ use crate::upstream::questions::cancelled::CancelledCalls;
 use crate::upstream::questions::parked::Parked;
 use crate::upstream::transport::UpstreamId;
 
+// Nine or ten digits, and below 2^31: see `UpstreamId`.
 const FIRST: UpstreamId = 100_000_000;
 const LAST: UpstreamId = 2_000_000_000;
 
@@ -79,6 +80,8 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) fn new() -> Self {
+        // A random start: an answer to an earlier run of the server does not fit a call of this
+        // one. The hasher's keys are random enough for that.
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
         Self {
@@ -98,6 +101,7 @@ impl Pending {
 
     /// An id that is not in use, or `None` if too many are.
     pub(crate) fn next_id(&mut self) -> Option<UpstreamId> {
+        // Far fewer than there are ids, so that the search below ends.
         if self.closed || self.open.len() >= OPEN_CALLS {
             return None;
         }
@@ -161,6 +165,7 @@ impl Pending {
 
     /// Takes everything out, and nothing more in: whoever comes later is told at once.
     pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
+        // Under the same lock as `next_id`: no call can come in behind those that are taken out.
         self.closed = true;
         self.open.take()
     }
@@ -223,9 +228,11 @@ pub(in crate::upstream) struct CallTable<T> {
 }
 
 /// The row is at most this long.
+// One call that stays open for hours must not make the row as long as all that came after it.
 const ROW: usize = 512;
 
 /// Room kept when nothing is open any more.
+// A burst must not cost a connection its memory for as long as it lasts.
 const KEPT_CAPACITY: usize = 1024;
 
 impl<T> Default for CallTable<T> {

@@ -118,6 +118,8 @@ impl WaitQueue {
 
     /// A call has found this connection closed: its end will be noticed in a moment.
     pub(crate) fn missed(&self, connection: &Arc<Connection>) {
+        // Only if it is still the current one: the server may be back already, in another
+        // connection.
         let is_current = self.connection.lock().as_ptr() == Arc::as_ptr(connection);
         let mut state = self.state.lock();
         if is_current && state.standing == Standing::Serving {
@@ -153,6 +155,7 @@ impl WaitQueue {
             let what = "is not running".to_owned();
             return Err(Rejected::new(call.reply, self.gone(what, false)));
         }
+        // Before it is opened in its client: a call that is refused must not be open there.
         if state.calls.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
             let why = "too many calls wait for it";
             let error = CallError::Busy { server: self.key.to_string(), why };
@@ -167,17 +170,21 @@ impl WaitQueue {
         state.bytes += size;
         state.calls.insert(id, call);
         drop(state);
+        // Behind the lock: the sweeper that it wakes takes it first.
         self.bell.notify_one();
         Ok(())
     }
 
     /// The server is there. Whoever waits for it is let in by `let_in`, if it was away, and else now.
     pub(in crate::upstream) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
+        // The connection first: who finds the server there must find its connection, too.
         *self.connection.lock() = Arc::downgrade(connection);
         {
             let mut state = self.state.lock();
             if state.standing == Standing::Away && !state.calls.is_empty() {
                 state.step = Some(0);
+                // Relaxed: a call that reads the old value goes a moment early or late, and no
+                // order is promised among calls.
                 self.is_crowded.store(true, Ordering::Relaxed);
             }
             state.standing = Standing::Serving;
@@ -237,12 +244,14 @@ impl WaitQueue {
     fn release_some(self: &Arc<Self>, most: usize, touched: &mut FlushSet) {
         let connection = self.connection.lock().upgrade();
         let Some(connection) = connection else { return };
+        // Counting and handing over in one: else two threads would both fill the last free place.
         let _one_at_a_time = self.turnstile.lock();
         for _ in 0..most {
             if self.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
             let Some(call) = self.state.lock().next() else { return };
+            // Its client may have cancelled it since it was taken out of the queue.
             if !call.reply.claim() {
                 cancelled(&call.reply, touched);
                 continue;
@@ -287,6 +296,8 @@ impl WaitQueue {
 
     /// Nobody needs to wait any longer: the server does not come back.
     pub(in crate::upstream) fn shut(&self, what: &str) {
+        // Taken out under the lock and answered behind it: answering takes the locks of clients and
+        // sinks.
         let calls = {
             let mut state = self.state.lock();
             state.standing = Standing::Shut;
@@ -314,6 +325,7 @@ impl WaitQueue {
     }
 
     fn expire(&self, now: Instant) -> bool {
+        // Answered behind the lock, which every call of this server needs.
         let (late, left) = {
             let mut state = self.state.lock();
             let late = state.calls.iter().filter(|(_, call)| call.until <= now);

@@ -14,6 +14,7 @@ use crate::lock::{Mutex, rank};
 use crate::upstream::shown::shown;
 
 /// How many lines are shown, and how much of each.
+// A server that writes its log to stdout would fill ours, which is on a disk.
 const SAMPLES: usize = 3;
 const SAMPLE_BYTES: usize = 200;
 
@@ -84,6 +85,7 @@ impl BrokenLines {
     pub(in crate::upstream) fn count_unowned(&self, window: Duration) -> bool {
         let mut seen = self.seen.lock();
         let now = Instant::now();
+        // Bounded: beyond `BROKEN_LINES` the server is given up, and older ones are dropped here.
         seen.unowned.retain(|at| now.duration_since(*at) < window);
         seen.unowned.push(now);
         seen.unowned.len() > BROKEN_LINES

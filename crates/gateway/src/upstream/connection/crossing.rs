@@ -261,6 +261,7 @@ fn translated(
     let asks = may_ask(&message.method());
     match &reply.request_era {
         RequestEra::Stateless(how) => {
+            // Only then: the copy costs as much as the request.
             let kept = asks && how.can_be_asked();
             reply.kept = kept.then(|| message.bytes.into());
             era::for_legacy(&message_again)

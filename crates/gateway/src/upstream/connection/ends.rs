@@ -19,8 +19,12 @@ use crate::upstream::transport::UpstreamId;
 impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
+        // Before the transport is closed: a closed pool has forgotten which requests still waited
+        // in it.
         let reach = self.link.transport.reach();
         let mut touched = FlushSet::default();
+        // Closed under the lock: a call that comes now is refused with "has not run" instead of
+        // being lost.
         let entries = self.link.pending.lock().close();
         for (id, entry) in entries {
             let may_have_run = reach.may_have_run(id, entry.sent_at);
@@ -51,6 +55,7 @@ impl Connection {
         let expired = self.link.pending.lock().expired(now);
         let after = self.options.timeout.or(self.link.limits.call).unwrap_or_default();
         for id in expired {
+            // Asked before the call is taken out.
             let who = self.link.who_called(id);
             let error = CallError::Timeout { server: self.link.key.to_string(), after };
             if self.link.fail(id, &error) {
@@ -62,6 +67,8 @@ impl Connection {
                 touched.flush();
             }
         }
+        // A late call no longer counts: the next in the queue may go, although the server may still
+        // be busy.
         self.options.made_room();
         self.link.pending.lock().len() > 0
     }
@@ -84,6 +91,7 @@ impl CallOwner for Connection {
             matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
         reply.cancelled(how, may_have_run, touched);
         match how {
+            // The client's own notification, with its reason; only the id is ours.
             Cancel::Said(message) if self.link.sends_cancellations() => {
                 let Some(span) = message.params.request_id else { return };
                 with_digits(id, |digits| {
@@ -168,6 +176,7 @@ impl Connection {
         }
         replay.deadline = deadline;
         replay.cut_off += u8::from(may_have_run);
+        // Its client has cancelled it meanwhile, and it has its outcome.
         if !reply.claim() {
             return;
         }
@@ -190,6 +199,7 @@ impl Connection {
             self.link.fail_into(id, error, touched);
             return;
         }
+        // Looked at and taken out under one lock: its answer may come from another thread.
         let entry = pending.remove(id);
         drop(pending);
         if let Some(Entry { waiter: Waiter::Client(reply), deadline, .. }) = entry {

@@ -235,6 +235,7 @@ impl Connection {
             }
             Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),
         };
+        // Only where it is read: a clock for each message is felt.
         if self.options.wait_queue.is_some() {
             self.health.note_time();
         }
@@ -246,6 +247,8 @@ impl Connection {
                     return self.unmatched(message, origin);
                 };
                 match message.unreadable {
+                    // Strict clients drop such a response and wait on: an error tells them what is
+                    // wrong.
                     Some(fault) if entry.waiter.is_of_client() => {
                         self.broken.warn_unreadable(&self.link.key, message.bytes, fault);
                         self.link.fail_entry(entry, &self.link.broken_answer(fault), touched);
@@ -255,6 +258,8 @@ impl Connection {
                 self.options.made_room_in(touched);
             }
             Kind::Notification => self.notified(message, origin, touched),
+            // Some servers write what they read to stdout, too. That is no question: an answer to
+            // it would be one that they never asked for.
             Kind::Request if self.link.is_echo(message) => {
                 self.broken.noise(&self.link, message.bytes);
             }
@@ -288,6 +293,8 @@ impl Connection {
         if matches!(entry.waiter, Waiter::Client(_)) {
             self.health.note_use();
         }
+        // The usual call, within the legacy era and without tasks: nothing in its result has to be
+        // looked at.
         if let Waiter::Client(reply) = &entry.waiter
             && reply.request_era.is_session()
             && self.link.era() == Era::Legacy
