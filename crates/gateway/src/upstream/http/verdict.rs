@@ -57,12 +57,15 @@ pub(super) fn judge(
         (200..=299, Purpose::Listen | Purpose::Resume(_), _) => Verdict::WrongType,
         (200..=299, Purpose::Tell | Purpose::Initialized | Purpose::Goodbye, _)
         | (200..=299, _, Dialect::Older)
+        // 2025-11-25, Transports, Sending Messages to the Server: a notification is answered with
+        // 202 and no body. The older transport answers every POST so.
         | (202 | 204 | 205, ..) => Verdict::Accepted,
         (200..=299, ..) if is("text/event-stream") => Verdict::Events,
         // A server that does not say what it sends can only mean the usual.
         (200..=299, ..) if is("application/json") || content_type.is_none() => Verdict::Message,
         (200..=299, ..) => Verdict::WrongType,
         (301 | 302 | 303 | 307 | 308, ..) => Verdict::Redirect,
+        // RFC 6585, 4 and RFC 9110, 15.6.4: both may name the pause in Retry-After.
         (429 | 503, ..) => Verdict::Later,
         _ => Verdict::Refused,
     }
@@ -89,6 +92,8 @@ pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8])
     let is_answer = purpose.id().is_some_and(|id| answers(body, id));
     let of_session = || complaint.as_deref().is_some_and(|text| text.contains("session"));
     match status {
+        // 2025-11-25, Transports, Session Management: 404 to a request that names a session means
+        // that it is over.
         404 if in_session && !is_answer => Ruling::SessionLost,
         // Only 404 by the specification, but widely used servers say it so.
         400 if in_session && !is_answer && of_session() => Ruling::SessionLost,
@@ -134,6 +139,8 @@ pub(super) fn maybe_legacy(status: u16) -> bool {
 /// Could a server of the older transport have answered `initialize` like this?
 pub(super) fn maybe_older(status: u16, content_type: Option<&[u8]>, body: &[u8]) -> bool {
     match status {
+        // 2025-11-25, Transports, Backwards Compatibility: a POST of `initialize` that fails with
+        // 400, 404 or 405 may have met the older transport.
         404 | 405 => true,
         400 | 406 | 415 => complaint(body).is_none(),
         200..=299 => content_type.is_some_and(|value| is_type(value, "text/html")),
@@ -165,6 +172,8 @@ pub(super) fn redirected(from: &Url, location: Option<&str>, hops: u8) -> Result
     let Ok(to) = from.join(location) else {
         return Err("redirects to something that is no URL".to_owned());
     };
+    // The user's headers and the login go along with every request: they must not leave for another
+    // server.
     if to.origin() != from.origin() {
         let hint = if is_upgrade(from, &to) { "; use https in its `url`" } else { "" };
         return Err(format!(
@@ -258,6 +267,7 @@ impl Facts {
 }
 
 fn challenges(response: &Response<'_>) -> Vec<String> {
+    // RFC 9110, 11.6.1 and RFC 6750, 3: only these explain what is missing.
     if !matches!(response.status, 401 | 403) {
         return Vec::new();
     }

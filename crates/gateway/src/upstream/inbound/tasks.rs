@@ -30,6 +30,7 @@ impl Connection {
             }
         }
         if let Some(result) = shape.result
+            // A search first: most results have no task, and reading their members costs more.
             && memmem::find(result.of(bytes), b"\"task\"").is_some()
             && member(result.of(bytes), "task").is_some()
         {
@@ -41,6 +42,7 @@ impl Connection {
     /// The tasks of this server that this client may see, as the server writes them: all pages of its list.
     pub(crate) async fn all_tasks(&self, client: &Client) -> Vec<Vec<u8>> {
         let (mut tasks, mut params) = (Vec::new(), Vec::new());
+        // A server whose cursor leads in circles must not be asked for ever.
         for _ in 0..PAGES_PER_LISTING {
             let response = self.link.request("tasks/list", &params).await;
             let Some(Ok(response)) = response else { break };

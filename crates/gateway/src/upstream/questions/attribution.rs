@@ -35,6 +35,8 @@ impl Caller {
 impl PartialEq for Caller {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            // The `Weak` keeps the allocation, so that no other client can have the address
+            // meanwhile.
             (Self::Session(one), Self::Session(other))
             | (Self::Anyone(one), Self::Anyone(other)) => ptr::eq(one.as_ptr(), other.as_ptr()),
             (Self::Holder(one), Self::Holder(other)) => one == other,

@@ -69,6 +69,7 @@ impl Parked {
     }
 
     pub(in crate::upstream) fn told_at(&self) -> u64 {
+        // Relaxed: only the number counts; whether the call still waits is decided under the locks.
         self.told.load(Ordering::Relaxed)
     }
 
@@ -124,6 +125,7 @@ impl Parked {
 
     pub(in crate::upstream) fn add(&self, message: &Message<'_>) {
         let mut state = self.state.lock();
+        // Counted, not the number of open questions: a key must not come twice in one call.
         state.asked += 1;
         let key = format!("question-{}", state.asked);
         let method = String::from_utf8_lossy(&message.method()).into_owned();

@@ -47,6 +47,7 @@ struct ParkingPlaces {
 #[derive(Clone, Debug)]
 struct ParkingPlace {
     parked: Arc<Parked>,
+    // Weak: a parked call must not keep a connection that is over.
     connection: Weak<Connection>,
 }
 
@@ -73,11 +74,13 @@ impl Parking {
     }
 
     pub(in crate::upstream) fn millis(&self) -> u64 {
+        // At least 1: 0 stands for "not told yet".
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
     }
 
     /// A number that nothing else of this gateway's has had.
     pub(in crate::upstream) fn number(&self) -> u64 {
+        // Relaxed: numbers have to differ, not to be ordered.
         self.numbered.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -221,6 +224,8 @@ impl Parking {
         let state = decode(message.text(message.params.request_state)).unwrap_or_default();
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
+        // The state opens only for the caller, the method and the params it was made for: a client
+        // cannot hand it on, nor use it for another call.
         let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
         let handle = self.open_state(&state, &bound);
         let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
@@ -260,6 +265,7 @@ impl Parking {
         let request = request.as_deref().map(scan);
         let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(reply) };
         let mut places = self.places.lock();
+        // A stateless client may never come again: what waits for it has a bound and a time.
         if places.parked.len() >= PARKED_CALLS {
             return Err(reply);
         }
@@ -286,6 +292,7 @@ impl Parking {
         // The gateway's, and not the connection's: a client may come again after its server has gone.
         let timers = Arc::downgrade(&parking);
         let waited_for = Arc::clone(&parked);
+        // Servers often ask several things at once: they are told together, in one round trip.
         let is_told_later = parking.timers.run(async move {
             sleep(BUNDLE).await;
             if let Some(parking) = timers.upgrade() {
@@ -341,6 +348,7 @@ impl Parking {
         let mut places = self.places.lock();
         places.parked.remove(&parked.handle);
         places.gave_way.push_back(parked.handle);
+        // Only so that the client hears a better reason: the oldest may be forgotten.
         if places.gave_way.len() > REMEMBERED_WAITS {
             places.gave_way.pop_front();
         }

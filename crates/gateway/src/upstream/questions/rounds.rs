@@ -64,8 +64,10 @@ impl Rounds {
         if !reply.client.open(&reply.id, CallHandle::Sent { owner, id: 0 }) {
             return reply.fail_taken(&CallError::duplicate_id(), touched);
         }
+        // Before the client is asked: its first answer may come at once.
         *rounds.open.lock() = Some(OpenRound { reply, answers });
         rounds.ask(touched);
+        // The server may have given only a state: then there is nothing to wait for.
         rounds.go_on_if_answered(touched);
         rounds.limit();
     }
@@ -92,6 +94,7 @@ impl Rounds {
 
     /// Makes the request again once everything is answered.
     fn go_on_if_answered(&self, touched: &mut FlushSet) {
+        // Taken out under the lock: of the last two answers only one finds the round complete.
         let OpenRound { reply, answers } = {
             let mut open = self.open.lock();
             match &*open {
@@ -176,6 +179,7 @@ fn may_go_on(
     if reply.kept.is_none() || (requests.is_empty() && !has_state) {
         return Err(connection.link.senseless("asks for something and does not say for what"));
     }
+    // A server that asks for ever would keep its client busy and the call open.
     if reply.rounds > ROUNDS {
         return Err(connection.link.senseless("asks again and again"));
     }
