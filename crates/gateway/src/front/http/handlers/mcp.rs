@@ -56,6 +56,8 @@ pub(crate) fn post(
             ) if both_eras && is_stateless(&message) => {
                 stateless::take(request, &message, reply, touched);
             }
+            // 2025-11-25, Transports, Session Management: only `initialize` may come without a
+            // session.
             (PostedBody::Message(message), HttpRefusal::NoSession) if is_initialize(&message) => {
                 initialize(request, &message, reply, touched);
             }
@@ -106,6 +108,8 @@ fn check_head(head: &Request<'_>) -> Result<(), HttpRefusal> {
     // Nearly all clients spell it so: compared as a whole, without parsing.
     let usual = head.headers.get("accept") == Some(b"application/json, text/event-stream");
     let both = || willing("application/json") && willing(EVENTS);
+    // 2025-11-25, Transports, Sending Messages to the Server: the client MUST accept both types,
+    // since the server chooses.
     if !(usual || both()) {
         return Err(HttpRefusal::NotAcceptable);
     }
