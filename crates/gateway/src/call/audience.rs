@@ -42,7 +42,7 @@ impl Audience {
         self.clients.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Those who may hear what this server says to nobody in particular.
+    /// The clients that may hear what this server says outside of any call.
     pub(crate) fn of(&self, server: &str) -> Vec<Arc<Client>> {
         let mut all = self.all();
         all.retain(|client| client.may_hear(server));

@@ -32,14 +32,14 @@ pub(crate) struct Client {
     level: Mutex<Option<Level>, rank::ClientLevel>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
     said: Mutex<ClientIntroduction, rank::ClientIntroduction>,
-    /// Who it is to those who keep account.
+    /// The caller's name in events and audit records.
     // Set once, when the caller is known, and read by every record without a lock.
     who: OnceLock<Arc<str>>,
-    /// Whose it is, where clients have to say that: the same for the same caller.
+    /// The authenticated caller, where authentication is required: equal for equal callers.
     principal: OnceLock<Arc<[u8]>>,
-    /// `None`: nothing is kept from it.
+    /// `None`: it may see everything.
     grant: Option<Arc<dyn Grant>>,
-    /// Who knows whether it is still there, where that can be doubted.
+    /// Knows whether the client is still there; only where it need not stay connected.
     // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
 }
@@ -68,12 +68,12 @@ impl Client {
         Self { grant, ..Self::default() }
     }
 
-    /// May it hear what this server says to nobody in particular?
+    /// May it hear what this server says outside of any call?
     pub(crate) fn may_hear(&self, server: &str) -> bool {
         self.grant.as_ref().is_none_or(|grant| grant.all_of(server))
     }
 
-    /// Notes that a call is open. False if the client has another one open under that id.
+    /// Records an open call. False if the client has another one open under that id.
     pub(crate) fn open(&self, id: &Id, handle: CallHandle) -> bool {
         self.open.lock().insert(id, handle)
     }
@@ -82,7 +82,7 @@ impl Client {
         self.open.lock().contains(id)
     }
 
-    /// Takes the call out: whoever gets the ticket decides its outcome.
+    /// Takes the call out. The caller that gets the handle decides the outcome of the call.
     pub(crate) fn take(&self, id: &Id) -> Option<CallHandle> {
         let mut open = self.open.lock();
         let handle = open.remove(id);
@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Calls of this client are this one's, to those who keep account.
+    /// Names the caller in events and audit records of this client's calls.
     pub(crate) fn set_label(&self, who: Arc<str>) {
         drop(self.who.set(who)); // once known, it stays the same
     }
@@ -124,7 +124,7 @@ impl Client {
         self.who.get().cloned()
     }
 
-    /// It is this caller's.
+    /// Names the authenticated caller behind this client.
     pub(crate) fn belongs_to(&self, caller: &Pass) {
         self.set_label(Arc::clone(&caller.label));
         drop(self.principal.set(Arc::clone(&caller.who)));
@@ -134,17 +134,17 @@ impl Client {
         self.principal.get()
     }
 
-    /// Its front is to be asked whether it is still there.
+    /// The front that knows whether the client is still there.
     pub(crate) fn watched_by(&self, presence: Weak<dyn Presence>) {
         drop(self.presence.set(presence)); // a client has one front
     }
 
-    /// Seconds since it was last heard of; `None`: it is there, as far as anybody can tell.
+    /// Seconds since it was last heard of; `None`: it is connected, as far as is known.
     pub(crate) fn absent_seconds(&self) -> Option<u32> {
         self.presence.get()?.upgrade()?.absent_seconds()
     }
 
-    /// From now on, what concerns no call leaves through this door.
+    /// Messages that concern no call leave through this sink from now on.
     pub(crate) fn set_stream(&self, sink: Option<ResponseSink>) {
         *self.stream.lock() = sink;
     }
@@ -153,7 +153,7 @@ impl Client {
         self.stream.lock().clone()
     }
 
-    /// Sends something that concerns no call. False if nobody is there to take it.
+    /// Sends a message that concerns no call. False: the client has no open stream.
     pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let stream = self.stream();
         stream.is_some_and(|stream| stream.say(bytes, edits, touched))
@@ -229,7 +229,7 @@ struct Calls {
     more: HashMap<Id, CallHandle, RandomState>,
 }
 
-/// Room for open calls that is kept after a burst.
+/// Capacity for open calls that is kept after a burst.
 // One burst of calls must not cost a session its memory for as long as it lasts.
 const KEPT_CAPACITY: usize = 4096;
 
@@ -279,7 +279,8 @@ impl Calls {
     }
 }
 
-/// Whoever has calls under way to a server: the one side of a connection that clients know.
+/// The holder of open calls to one server, as clients know it: a connection, a wait queue, or a round of
+/// questions.
 pub(crate) trait CallOwner: Debug + Send + Sync {
     /// The client has cancelled the call with this id of ours.
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet);
@@ -287,8 +288,8 @@ pub(crate) trait CallOwner: Debug + Send + Sync {
     fn abandon(&self, id: u32, touched: &mut FlushSet);
     /// A message to the server that needs no answer: a client's answer to its question.
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet);
-    /// Do calls only wait here, for a server or for a turn?
-    fn is_waiting_room(&self) -> bool {
+    /// Do calls only wait here, for their server or for their turn?
+    fn is_wait_queue(&self) -> bool {
         false
     }
 }

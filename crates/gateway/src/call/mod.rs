@@ -1,5 +1,5 @@
-//! What flows is a call: who asked (`Client`), where its answer leaves (`ResponseSink`), and who carries it
-//! meanwhile (`CallOwner`). Whoever takes a call out of its `Client` owes it its one outcome.
+//! A call: who made it (`Client`), where its answer goes (`ReplyTo`, `ResponseSink`), and which part of the
+//! gateway holds it (`CallOwner`). The code that takes a call out of its `Client` gives it its one outcome.
 
 mod audience;
 mod client;
@@ -27,8 +27,8 @@ use crate::error::CallError;
 use crate::events::Outcome;
 use crate::pump::FlushSet;
 
-/// The way back of one call. Whoever holds it owes the call its one outcome: dropped without one, it
-/// answers with an internal error, and a debug build panics.
+/// Where the answer to one call goes. Its holder has to give the call its one outcome: dropped without one,
+/// it answers with an internal error, and a debug build panics.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
     pub(crate) client: Arc<Client>,
@@ -38,17 +38,17 @@ pub(crate) struct ReplyTo {
     pub(crate) sink: ResponseSink,
     pub(crate) request_era: RequestEra,
     pub(crate) refused: Refused,
-    /// The request as the server got it, where it may have to be made again or be recognised.
+    /// The request as the server got it, if it may be sent again or has to be recognised when it comes again.
     pub(crate) kept: Option<Box<[u8]>>,
     /// How often its server has asked something.
     pub(crate) rounds: u8,
-    /// What is needed to hand the call over again, where its server is expected back when it goes.
+    /// The copy that is sent again after a restart of the server; `None`: it is not sent again.
     pub(crate) replay: Option<Box<Replay>>,
-    /// What is told at its end, where somebody is told.
+    /// What events and traces are made of when the call ends; `None`: there are no observers.
     pub(crate) record: Option<Arc<CallRecord>>,
-    /// It asks for a list of tasks, and is to be shown its client's own.
+    /// It is a `tasks/list` whose answer is reduced to the client's own tasks.
     pub(crate) lists_tasks: bool,
-    /// It has its outcome, or another holder of the call decides it.
+    /// The call has its outcome, or another holder will give it.
     // A `Cell`: a reply is handed from holder to holder and never shared between threads.
     settled: Cell<bool>,
 }
@@ -74,7 +74,7 @@ impl RequestEra {
     }
 }
 
-/// A call that was not taken, and why. It is not open in its client.
+/// A call that was not accepted, and why. It is not open in its client.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     pub(crate) reply: ReplyTo,
@@ -93,14 +93,14 @@ impl Rejected {
     }
 }
 
-/// A request that can be handed over again.
+/// A request that can be sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     /// As the client wrote it, with the server's own name for what it is about.
     pub(crate) request: Box<[u8]>,
-    /// When it is late, however often it is handed over.
+    /// Its deadline, however often it is sent.
     pub(crate) deadline: Option<Tick>,
-    /// How often it was with a server that went: it may have run.
+    /// How often its server went away while it had the request: it may have run.
     pub(crate) cut_off: u8,
 }
 
@@ -142,8 +142,8 @@ impl ReplyTo {
         }
     }
 
-    /// Takes the call out of its client: from now on this one decides its outcome. False: another
-    /// one does, or has.
+    /// Takes the call out of its client, so that this holder decides its outcome. False: another
+    /// holder does, or has.
     pub(crate) fn claim(&self) -> bool {
         // Of several that want to end the call (answer, cancellation, timeout, end of the server)
         // only one finds it in the client: that makes it exactly one outcome.
@@ -254,19 +254,19 @@ impl ReplyTo {
         self.sink.unanswered(touched);
     }
 
-    /// The call has ended without an answer.
+    /// Records the end of a call that got no answer of its server.
     pub(crate) fn noted(&self, outcome: Outcome) {
         if let Some(record) = &self.record {
             record.ended(outcome, 0);
         }
     }
 
-    /// Who asks, for whoever is told.
+    /// Who made the call, for its record.
     pub(crate) fn asker(&self) -> Asker<'_> {
         Asker { client: &self.client, request_era: &self.request_era, sink: &self.sink }
     }
 
-    /// May it have run on a server that went?
+    /// May it have run on a server that went away?
     pub(crate) fn has_run(&self) -> bool {
         self.replay.as_ref().is_some_and(|replay| replay.cut_off > 0)
     }

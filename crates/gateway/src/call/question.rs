@@ -78,7 +78,7 @@ impl Abilities {
         let mode = |name| member(modes, name).is_some_and(|value| value.starts_with(b"{"));
         Self {
             sampling: has(Ability::Sampling),
-            // Whoever names no mode can fill in forms.
+            // 2025-11-25, Elicitation, Capabilities: a client that names no mode supports forms.
             elicitation: has(Ability::Elicitation) && (mode("form") || !mode("url")),
             urls: mode("url"),
             roots: has(Ability::Roots),
@@ -239,7 +239,7 @@ impl Client {
         }
     }
 
-    /// The client has gone: whoever asked it something learns that.
+    /// The client has gone: servers that wait for an answer of it get an error.
     pub(crate) fn leave_questions(&self, touched: &mut FlushSet) {
         // Taken out first: `pass` takes the server's locks, which rank above this one.
         let open = std::mem::take(&mut self.questions.lock().open);

@@ -1,5 +1,4 @@
-//! `CallRecord`: what is written down about a call while it runs, for those who are told of its end. Only
-//! made where somebody is.
+//! `CallRecord`: what events and traces of a call are made of. It exists only if there are observers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnd
 use crate::identity::Identity;
 use crate::traces::{SpanKind, Traces};
 
-/// Who is told what becomes of calls.
+/// Receivers of events and traces of calls.
 #[derive(Debug)]
 pub(crate) struct Observers {
     pub(crate) events: Option<EventSink>,
@@ -23,7 +22,7 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// `None`: nobody is.
+    /// `None`: there are none.
     pub(crate) fn new(
         events: Option<EventSink>,
         traces: Option<Arc<dyn Traces>>,
@@ -39,9 +38,9 @@ pub(crate) struct CallRecord {
     id: Arc<str>,
     who: Option<Arc<str>>,
     started: Instant,
-    /// For whoever counts calls of tools.
+    /// For the event sink.
     account: Option<Account>,
-    /// For whoever follows requests.
+    /// For the trace.
     trace: Option<Trace>,
 }
 
@@ -231,7 +230,7 @@ fn about(message: &Message<'_>) -> Option<String> {
     Some(said.chars().take(MOST_ABOUT).collect())
 }
 
-/// Whoever writes it down need not keep what somebody made up at length.
+/// Bounded: a client may make up a name of any length, and it is stored.
 const MOST_ABOUT: usize = 256;
 
 fn hash(bytes: &[u8]) -> [u8; 32] {

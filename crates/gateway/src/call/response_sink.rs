@@ -24,7 +24,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Puts it into an outbox, framed and with these changes. False: nobody takes it.
+    /// Puts it into an outbox, framed and with these changes. False: the stream is closed.
     pub(crate) fn put(self, outbox: &Outbox, frame: Frame<'_>, edits: &Edits<'_>) -> bool {
         let put = match self {
             Self::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
@@ -42,7 +42,7 @@ pub(crate) enum ResponseSink {
     Responder(Arc<dyn Responder>),
 }
 
-/// A door of its own kind. False: nobody is there to take the message.
+/// Writes messages to a client in the framing of its front. False: the client has gone.
 pub(crate) trait Responder: Debug + Send + Sync {
     /// A message before or besides the answer: progress, a question, a word of the log.
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
@@ -166,7 +166,7 @@ impl ResponseSink {
     }
 }
 
-/// The door of messages that have no answer.
+/// The sink of messages that have no answer: it drops everything.
 #[derive(Debug)]
 pub(crate) struct Discard;
 

@@ -16,7 +16,7 @@ pub(crate) struct Stateless {
     abilities: Abilities,
     /// From which level on it wants to hear what servers log; `None`: not at all.
     pub(crate) level: Option<Level>,
-    /// Whoever makes it, as far as that is known: what was sealed for one is nobody else's.
+    /// The caller, as far as it is known: a state that was sealed for one caller opens for no other.
     pub(crate) principal: Arc<[u8]>,
     /// Its result may be kept for a while: it says for how long.
     pub(crate) cacheable: bool,
@@ -57,8 +57,8 @@ impl Stateless {
         })
     }
 
-    /// The version comes last: whoever asks in one that is not known is told so only if it asks
-    /// properly.
+    /// The version is checked last: a request that is malformed in any revision is answered with
+    /// "invalid params", not with "unsupported version".
     fn read_afresh(message: &Message<'_>, principal: &Arc<[u8]>) -> Result<Self, CallError> {
         let params = &message.params;
         let token = message.text(params.meta.version);
@@ -103,7 +103,7 @@ impl Stateless {
         self.abilities.has(ability)
     }
 
-    /// Is there nobody else who could have made it?
+    /// Is it of the only client there can be (stdio, local)?
     pub(crate) fn is_of_the_only_client(&self) -> bool {
         *self.principal == *ONLY_CLIENT
     }

@@ -23,7 +23,7 @@ pub(crate) struct Trace {
     handed: AtomicU64,
 }
 
-/// A longer method is nobody's that could be looked for.
+/// Methods of the protocol are shorter: the rest of a longer one is cut off.
 const LONGEST_METHOD: usize = 64;
 
 impl Trace {
@@ -99,7 +99,8 @@ fn target(message: &Message<'_>, own: Option<&[u8]>, asked: Option<&str>) -> Opt
     Some(Target { is_prompt, asked, own })
 }
 
-/// Where `token` belongs in the request, and with what around it. `None`: there is no room for it.
+/// Where `token` belongs in the request, and with what around it. `None`: its params or `_meta` are no
+/// object.
 fn told(message: &Message<'_>, token: &[u8]) -> Option<(Span, Vec<u8>)> {
     let params = message.params.span.filter(|at| at.of(message.bytes).starts_with(b"{"))?;
     let Some(meta) = message.params.meta.span else {

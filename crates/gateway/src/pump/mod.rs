@@ -1,5 +1,5 @@
-//! Moves bytes between pipes: one thread that reads what servers and clients write, hands it to
-//! whoever asked, and writes on where a write got stuck.
+//! Moves bytes: one thread reads what servers and clients write, hands it to their readers, and
+//! continues writes that got stuck.
 //!
 //! Why not the async runtime: a call passes four pipe ends, and on each the runtime would spend
 //! more on waking tasks, keeping its clock and counting than the bytes themselves cost. This loop

@@ -1,8 +1,8 @@
 //! `Outbox`: the queue in front of one byte stream. Putting a message appends its bytes, flushing
 //! writes all that has gathered: a burst leaves in one `write`, a large message without a copy.
 //!
-//! Whoever puts flushes, right there or after the last message of what it has just read. The write
-//! does not wait; what the stream does not take, the pump writes when it does.
+//! The code that puts a message also flushes, at once or at the end of the round (`FlushSet`). A write
+//! never waits; the pump writes what is left when the stream takes more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ struct OutboxShared {
 #[derive(Debug, Default)]
 struct OutboxState {
     queue: Queue,
-    /// Who writes on when the stream was full.
+    /// The pump that continues a write after the stream was full.
     pump: Option<(Pump, u64)>,
     /// Sources that are not read until the queue is shorter.
     held: Vec<SourceHandle>,
@@ -247,7 +247,7 @@ impl Outbox {
         self.0.state.lock().queue.written
     }
 
-    /// Waits until fewer than `high_water` bytes are unsent, or nobody will send them.
+    /// Waits until fewer than `high_water` bytes are unsent, or the outbox is closed.
     pub(crate) async fn room(&self, high_water: usize) {
         loop {
             // Made before looking: a flush in between still wakes this one.
@@ -266,7 +266,7 @@ impl Outbox {
 
     /// Waits until everything is written, at most `limit`.
     pub(crate) async fn flushed(&self, limit: Duration) {
-        // Elapsed: whoever waits goes on without the rest being taken.
+        // Elapsed: the rest stays unwritten.
         drop(tokio::time::timeout(limit, self.room(1)).await);
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Queue {
     pub(super) widened: bool,
     /// When the stream last took anything, while it does not take everything.
     pub(super) progress: Option<Instant>,
-    /// Somebody waits for room.
+    /// A task waits for the queue to get shorter.
     pub(super) room_wanted: bool,
     /// Why the stream broke.
     pub(super) failure: Option<Errno>,
@@ -46,10 +46,10 @@ pub(super) struct Queue {
 /// What happens when a stream is not read and its queue grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// Whoever fills it is not read until it is shorter: nothing is lost.
+    /// The sources that fill it are not read until it is shorter: nothing is lost.
     #[default]
     Hold,
-    /// It is closed beyond so many bytes: nobody else waits for it.
+    /// The stream is closed beyond so many bytes: no other stream waits for it.
     Close(usize),
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum Refused {
 const GATHERED: usize = 16;
 /// What `Edits::write` reserves beyond the message itself.
 const EDITS_ROOM: usize = 64;
-/// More room for the ends of messages than this is not kept.
+/// Capacity for the ends of messages that is kept.
 const KEPT_ENDS: usize = 1024;
 
 impl Queue {

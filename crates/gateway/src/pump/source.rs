@@ -1,4 +1,4 @@
-//! A stream that is being read, and who gets what comes.
+//! `Source`: a stream that is being read, and the `Reader` that gets its bytes.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::pump::{FlushSet, Pump};
 use crate::stream::{Input, Nature, USUAL_PIPE_BYTES, widen};
 
-/// Who gets what is read. Called on the pump's thread: must not wait.
+/// Receives what is read from one stream. Called on the pump's thread: must not wait.
 pub(crate) trait Reader: Debug + Send {
     /// The buffer to append the next bytes to, with spare room for a good read.
     fn room(&mut self) -> &mut Vec<u8>;
@@ -30,7 +30,7 @@ pub(crate) trait Reader: Debug + Send {
     }
 }
 
-/// A source, for whoever wants to hold it for a while or end it.
+/// A handle on a source: pauses it, resumes it, ends it.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceHandle(Arc<SourceShared>);
 

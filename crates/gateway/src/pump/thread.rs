@@ -179,8 +179,8 @@ const EVENTS: usize = 64;
 /// The other side of a stream is gone.
 const GONE: EventFlags = EventFlags::ERR.union(EventFlags::HUP);
 
-/// When this many messages moved in one round, many calls are open: whoever else is ready to run
-/// goes first, so that the next round finds more to do at once. Costs nothing when nobody is.
+/// When this many messages moved in one round, many calls are open: other threads that are ready to
+/// run go first, so that the next round finds more to do at once. Costs nothing if there are none.
 const CROWD: usize = 4;
 
 impl Pump {

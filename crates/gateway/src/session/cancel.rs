@@ -32,7 +32,7 @@ pub(crate) fn revoke_calls(client: &Client, touched: &mut FlushSet) {
 /// have run, and its server is told.
 pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
     let waits = |handle: &CallHandle| match handle {
-        CallHandle::Sent { owner, .. } => owner.is_waiting_room(),
+        CallHandle::Sent { owner, .. } => owner.is_wait_queue(),
         CallHandle::Waiting(_) => true,
     };
     // Waiting calls end first: else the end of a sent one would send the next of them.

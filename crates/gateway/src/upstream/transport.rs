@@ -15,7 +15,7 @@ use crate::pump::{FlushSet, Outbox, Refused};
 /// numbers with 14 digits, still answers under the right one.
 pub(crate) type UpstreamId = u32;
 
-/// What a request is about, for those who read that before its body.
+/// What a request is about, for HTTP headers that repeat it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heading<'a> {
     /// As written, without its quotes.
@@ -68,7 +68,7 @@ pub(crate) enum Transport {
     Post(Arc<dyn NetworkTransport>),
 }
 
-/// A way over the network. What comes back goes to `Connection::receive`.
+/// A transport over the network. What comes back goes to `Connection::receive`.
 pub(crate) trait NetworkTransport: Debug + Send + Sync {
     /// Sends a message. `id`: it is a request, and this is its id. Called with `Pending` locked: must
     /// not call back into the connection.
@@ -84,7 +84,7 @@ pub(crate) trait NetworkTransport: Debug + Send + Sync {
     fn may_have_run(&self, id: UpstreamId) -> bool;
     /// Does this request wait no longer, so that it cannot be taken back?
     fn is_on_its_way(&self, id: UpstreamId) -> bool;
-    /// Nobody waits for the answer to this request any more.
+    /// The answer to this request is no longer needed.
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
     fn ties_questions_to_calls(&self) -> bool;
@@ -181,7 +181,7 @@ impl Transport {
     }
 }
 
-/// What was not written did not run.
+/// What the server may have received: a request that was not written did not run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach<'a> {
     Written(u64),

@@ -1,4 +1,4 @@
-//! `Link`: the way to one server with the calls that are open on it: ids, deadlines, and how calls end
+//! `Link`: the transport to one server and the calls that are open on it: ids, deadlines, and how calls end
 //! without an answer.
 
 use std::sync::Arc;
@@ -32,15 +32,15 @@ pub(crate) struct Link {
     pub(in crate::upstream) pending: Mutex<Pending, rank::OpenCalls>,
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
-    /// When a call of this server's is late, if that is not the same for all.
+    /// The timeout of calls to this server, if it has one of its own.
     pub(in crate::upstream) timeout: Option<Duration>,
-    /// The literal simple product: tools only, and nobody is asked anything.
+    /// The literal simple product: tools only, and clients are asked nothing.
     pub(in crate::upstream) simple: bool,
-    /// It has been found to be of the stateless era.
+    /// The handshake has found it to be of the stateless era.
     // Relaxed where it is used: the handshake sets it before the connection is published to
     // clients, which a lock does.
     modern: AtomicBool,
-    /// What stands in our own requests to it.
+    /// `_meta` of our own requests to it.
     stamp: Stamp,
 }
 
@@ -69,12 +69,12 @@ impl Link {
         }
     }
 
-    /// How the server is spoken to.
+    /// The era in which the server is spoken to.
     pub(crate) fn era(&self) -> Era {
         if self.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Legacy }
     }
 
-    /// Found out in the handshake, once.
+    /// Set once, by the handshake.
     pub(crate) fn set_era(&self, era: Era) {
         self.modern.store(era == Era::Modern, Ordering::Relaxed);
     }
@@ -97,7 +97,8 @@ impl Link {
         pending.next_id().ok_or_else(|| self.refusal(why))
     }
 
-    /// Notes who waits for a request that has just been sent, if it could be.
+    /// Records a request that has just been sent with its `ReplyTo`, or gives the call back if it could
+    /// not be sent.
     pub(in crate::upstream) fn sent(
         &self,
         id: UpstreamId,
@@ -141,7 +142,7 @@ impl Link {
         }
     }
 
-    /// A request of our own whose answer nobody needs.
+    /// Sends a request of our own and ignores the answer.
     pub(crate) fn mention(&self, method: &str, params: &[u8]) {
         drop(self.begin(method, params));
     }
@@ -251,7 +252,7 @@ impl Link {
         entry.is_some_and(|entry| self.fail_entry(entry, error, touched))
     }
 
-    /// Ends what was taken out with an error. False if nobody waited for it.
+    /// Ends an entry that was taken out with an error. False if it was a fence, for which no caller waits.
     pub(in crate::upstream) fn fail_entry(
         &self,
         entry: Entry,
@@ -289,7 +290,7 @@ impl Link {
         self.transport.forget(id);
     }
 
-    /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
+    /// Is `notifications/cancelled` sent to this server?
     pub(in crate::upstream) fn sends_cancellations(&self) -> bool {
         // Over HTTP in the stateless era, closing the response cancels the request: no notification
         // is sent.
@@ -305,7 +306,7 @@ impl Link {
         }
     }
 
-    /// The server has just been told that a call of this one's is not wanted any more.
+    /// The server has just been told that a call of this caller is cancelled.
     pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
         if self.simple || self.era() == Era::Modern || self.transport.ties_questions_to_calls() {
             return; // nobody is asked anything, or it is always clear who is
@@ -373,7 +374,7 @@ impl Link {
         if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
     }
 
-    /// The server answers what makes no sense.
+    /// The error of a call whose answer makes no sense.
     pub(in crate::upstream) fn senseless(&self, what: &str) -> CallError {
         let (server, what) = (self.key.to_string(), what.to_owned());
         CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }

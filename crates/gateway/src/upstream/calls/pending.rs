@@ -29,7 +29,7 @@ pub(crate) enum Waiter {
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
     /// Trunkline itself, with a request to be told of changes: answered when the server tells no more.
     Listening(oneshot::Sender<Result<Vec<u8>, String>>),
-    /// Nobody at the moment: the server has asked something, and its client will come again.
+    /// The call is parked: the server has asked something, and its client will come again.
     Parked(Arc<Parked>),
     /// A ping that tells how far the server has read: see `CancelledCalls`.
     Fence,
@@ -163,7 +163,7 @@ impl Pending {
         self.open.iter().map(|(id, entry)| (id, &entry.waiter))
     }
 
-    /// Takes everything out, and nothing more in: whoever comes later is told at once.
+    /// Takes all calls out and accepts no more: a later call is refused at once.
     pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
         // Under the same lock as `next_id`: no call can come in behind those that are taken out.
         self.closed = true;
@@ -216,8 +216,8 @@ impl Notices {
     }
 }
 
-/// Things under numbers. The recent ones lie in a row, so that finding one is a subtraction; those
-/// that outlast thousands of younger ones move to a map.
+/// A table whose keys count up. Recent entries lie in a row, so that finding one is a subtraction; entries
+/// that outlast hundreds of younger ones move to a map.
 #[derive(Debug)]
 pub(in crate::upstream) struct CallTable<T> {
     /// Those numbered from `first` on, without a gap: `None` is over, or never was.
@@ -231,7 +231,7 @@ pub(in crate::upstream) struct CallTable<T> {
 // One call that stays open for hours must not make the row as long as all that came after it.
 const ROW: usize = 512;
 
-/// Room kept when nothing is open any more.
+/// Capacity that is kept when no call is open.
 // A burst must not cost a connection its memory for as long as it lasts.
 const KEPT_CAPACITY: usize = 1024;
 

@@ -1,5 +1,5 @@
-//! `WaitQueue`: calls that wait for their server: until it is back, or until it is their turn. Each is
-//! delivered once, or told why not.
+//! `WaitQueue`: calls that wait until their server is back, or until it is their turn. Each is sent once, or
+//! ends with an error that says why not.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,12 +32,12 @@ pub(crate) struct WaitQueue {
     state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
     connection: Mutex<Weak<Connection>, rank::WaitQueueConnection>,
-    /// One at a time lets calls in to a server that takes only so many.
+    /// Held while waiting calls are sent: the concurrency limit is checked and used in one step.
     // Above all locks of a call: whole calls are handed over under it.
     turnstile: Mutex<(), rank::Turnstile>,
-    /// Those who waited for the server are let in a few at a time: others come behind them.
+    /// Calls that waited for the server are being sent a few at a time: new ones queue behind them.
     is_crowded: AtomicBool,
-    /// Rung when somebody starts to wait.
+    /// Notified when a call starts to wait.
     bell: Arc<Notify>,
 }
 
@@ -47,11 +47,11 @@ struct WaitQueueState {
     calls: BTreeMap<u32, WaitingCall>,
     bytes: usize,
     last: u32,
-    /// The server has come back, and who waited for it is let in step by step: the next step.
+    /// The next step, while calls that waited for the server are sent step by step.
     step: Option<u32>,
 }
 
-/// How it stands with the server.
+/// What the queue knows about its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
     /// It has not been there yet, or is not expected back.
@@ -109,7 +109,7 @@ impl WaitQueue {
         self.state.lock().calls.len()
     }
 
-    /// The server is away and will be back: whoever calls it waits.
+    /// The server is away and will be back: calls to it wait.
     pub(in crate::upstream) fn open(&self) {
         if self.waits_for_restart {
             self.state.lock().standing = Standing::Away;
@@ -132,7 +132,7 @@ impl WaitQueue {
         self.waits_for_restart && self.state.lock().standing != Standing::Shut
     }
 
-    /// Keeps a call, which must hold its request (`again`) and not be open in its client. `within`: how
+    /// Keeps a call, which must hold its request (`replay`) and not be open in its client. `within`: how
     /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
@@ -175,7 +175,7 @@ impl WaitQueue {
         Ok(())
     }
 
-    /// The server is there. Whoever waits for it is let in by `let_in`, if it was away, and else now.
+    /// The server is there. Waiting calls are sent by `let_in` if it was away, else now.
     pub(in crate::upstream) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
         // The connection first: who finds the server there must find its connection, too.
         *self.connection.lock() = Arc::downgrade(connection);
@@ -194,8 +194,8 @@ impl WaitQueue {
         touched.flush();
     }
 
-    /// Lets in those who have waited for the server to come back, a few each millisecond. All at once
-    /// they are as much work as the machine has, and every other call is late.
+    /// Sends the calls that have waited for the server to come back, a few each millisecond. All at once
+    /// they would use up the machine, and every other call would be late.
     pub(in crate::upstream) async fn let_in(self: Arc<Self>) {
         while let Some(most) = self.next_portion() {
             let mut touched = FlushSet::default();
@@ -208,7 +208,7 @@ impl WaitQueue {
         }
     }
 
-    /// How many are let in now; `None`: nobody has to be let in like this.
+    /// How many calls are sent in this step; `None`: there are no steps.
     fn next_portion(&self) -> Option<usize> {
         let mut state = self.state.lock();
         let step = state.step?;
@@ -216,8 +216,8 @@ impl WaitQueue {
         Some(portion(step, state.calls.len()))
     }
 
-    /// Whoever comes from now on goes straight to the server: nobody is left to be overtaken, or it was
-    /// the last step.
+    /// Ends the steps when no call waits or the last step is done: new calls then go straight to the
+    /// server.
     fn end_if_through(&self) -> bool {
         let mut state = self.state.lock();
         let is_through = state.calls.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
@@ -228,13 +228,13 @@ impl WaitQueue {
         is_through
     }
 
-    /// Has a call to wait behind others, although its server is there?
+    /// Does a new call have to queue behind others, although its server is there?
     pub(in crate::upstream) fn is_crowded(&self) -> bool {
         self.is_crowded.load(Ordering::Relaxed)
     }
 
-    /// Lets in whoever waits, in the order they came, as far as the server takes them; unless that is
-    /// done step by step.
+    /// Sends waiting calls in the order they came, as far as the server takes them; unless `let_in` does
+    /// that step by step.
     pub(crate) fn release(self: &Arc<Self>, touched: &mut FlushSet) {
         if self.state.lock().step.is_none() {
             self.release_some(usize::MAX, touched);
@@ -294,7 +294,7 @@ impl WaitQueue {
         reply.fail_taken(&error, touched);
     }
 
-    /// Nobody needs to wait any longer: the server does not come back.
+    /// Ends all waiting calls: the server does not come back.
     pub(in crate::upstream) fn shut(&self, what: &str) {
         // Taken out under the lock and answered behind it: answering takes the locks of clients and
         // sinks.
@@ -312,8 +312,7 @@ impl WaitQueue {
         touched.flush();
     }
 
-    /// Lets in whoever can be let in, and ends the waiting of those whose time is up. True if anybody
-    /// still waits.
+    /// Sends the calls that can be sent, and ends those whose time is up. True if calls still wait.
     pub(crate) fn sweep(self: &Arc<Self>) -> bool {
         if self.len() == 0 {
             return false;
@@ -360,7 +359,7 @@ impl WaitQueue {
         }
     }
 
-    /// The error as it waits for a call that may have run before it came here.
+    /// The error for a call that may have run before it came here.
     fn in_this_case(&self, reply: &ReplyTo, error: CallError) -> CallError {
         if reply.has_run() && error.may_retry() {
             return self.gone("went and could not be asked again".to_owned(), true);
@@ -369,20 +368,20 @@ impl WaitQueue {
     }
 }
 
-/// How many of those who wait are let in at this step. More and more: where new calls come as fast as
-/// these are let in, the crowd would never end.
+/// How many waiting calls are sent in this step. More with each step: if new calls came as fast as these are
+/// sent, the queue would never become empty.
 fn portion(step: u32, waiting: usize) -> usize {
     let more = usize::try_from(step / STEPS_TO_ONE_MORE).unwrap_or(usize::MAX);
     let most = LEAST_LET_IN.saturating_add(more).max(waiting / PARTS);
     if step < LAST_STEP { most.min(waiting) } else { waiting }
 }
 
-/// Its client does not wait for it any more.
+/// Its client has cancelled it.
 fn cancelled(reply: &ReplyTo, touched: &mut FlushSet) {
     reply.cancelled(Cancel::Left, reply.has_run(), touched);
 }
 
-/// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
+/// Ends a call that was taken out of the queue; its client may have cancelled it just now.
 fn fail(reply: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
     match reply.claim() {
         true => reply.fail_taken(error, touched),
@@ -391,7 +390,7 @@ fn fail(reply: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
 }
 
 impl WaitQueueState {
-    /// Whoever is to be let in next, if the server is there.
+    /// The call that is sent next, if the server is there.
     fn next(&mut self) -> Option<WaitingCall> {
         if self.standing != Standing::Serving {
             return None;
@@ -423,10 +422,10 @@ impl CallOwner for WaitQueue {
         }
     }
 
-    /// Nobody here asks anything.
+    /// Servers ask over a connection, never over a queue.
     fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) {}
 
-    fn is_waiting_room(&self) -> bool {
+    fn is_wait_queue(&self) -> bool {
         true
     }
 }

@@ -1,5 +1,4 @@
-//! `Connection`: one live connection to a server. It hands calls over, matches answers, and ends calls
-//! that get none.
+//! `Connection`: one run of a server. It sends calls, matches answers to them, and ends calls that get none.
 
 pub(in crate::upstream) mod broken;
 mod crossing;
@@ -37,7 +36,7 @@ use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::transport::{Heading, ResponseShape, Transport, UpstreamId};
 
-/// One live connection: the way to the server, and everything that is kept about it while it lasts.
+/// One run of a server: the transport with its open calls, and all that is known while it lasts.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -57,19 +56,19 @@ pub(crate) struct Connection {
     pub(super) repeatable: RepeatableTools,
 }
 
-/// What a connection has beyond the plain passing on of messages.
+/// Optional parts of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionOptions {
     /// Where calls wait for the server.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
-    /// Who is told what became of calls.
+    /// Receivers of events and traces.
     pub(crate) observers: Option<Arc<Observers>>,
-    /// When a call of this server's is late, if that is not the same for all.
+    /// The timeout of calls to this server, if it has one of its own.
     pub(crate) timeout: Option<Duration>,
 }
 
 impl ConnectionOptions {
-    /// What is to be told about a call at its end, if anybody wants to know.
+    /// The record of a call, from which events and traces are made; `None`: there are no observers.
     pub(crate) fn record(
         &self,
         message: &Message<'_>,
@@ -84,7 +83,7 @@ impl ConnectionOptions {
         CallRecord::of(message, changes, (&link.key, hop), reply.asker(), watch)
     }
 
-    /// A call has ended: it may be another one's turn.
+    /// A call has ended: the next of the queue may be sent.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
         if let Some(queue) =
             self.wait_queue.as_ref().filter(|queue| queue.max_concurrency.is_some())
@@ -143,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// What is to be told about a call at its end, if anybody wants to know.
+    /// The record of a call, from which events and traces are made; `None`: there are no observers.
     pub(crate) fn record(
         &self,
         message: &Message<'_>,
@@ -282,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// Gives a response to whoever waits for it.
+    /// Gives a response to its waiter.
     pub(super) fn settle(
         self: &Arc<Self>,
         entry: Entry,
@@ -308,7 +307,7 @@ impl Connection {
             }
             Waiter::Client(reply) => self.deliver_across(reply, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
-            // If nobody waits any more, the handshake was given up.
+            // If the receiver is gone, the handshake was given up.
             Waiter::Own(sender) | Waiter::Listening(sender) => {
                 drop(sender.send(Ok(payload.bytes().to_vec())));
             }
@@ -391,8 +390,8 @@ impl ConnectionHealth {
         }
     }
 
-    /// Has it answered anybody, or lasted a while? One that was given up because it says nothing has
-    /// lasted only because nobody noticed earlier.
+    /// Has it answered a client, or lasted a while? A server that failed its health checks has lasted only
+    /// because the checks take their time.
     pub(in crate::upstream) fn was_of_use(&self) -> bool {
         let lasted =
             self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
