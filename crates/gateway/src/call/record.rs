@@ -113,6 +113,8 @@ impl CallRecord {
             Some(Account {
                 sink: sink.clone(),
                 tool: name.and_then(decode).unwrap_or_default().into_owned(),
+                // A hash, never the arguments: they may hold secrets, and an audit only has to tell
+                // calls apart.
                 argument_hash: hash(arguments),
                 bytes_in: message.bytes.len(),
                 manner: manner_of(asker),
@@ -122,6 +124,7 @@ impl CallRecord {
         if account.is_none() && trace.is_none() {
             return None;
         }
+        // The name of now: the event shows what the server was called when the call was made.
         let (id, server, who) = (Arc::clone(server.id()), server.name(), asker.client.who());
         Some(Arc::new(Self { server, id, who, started: Instant::now(), account, trace }))
     }
@@ -243,6 +246,7 @@ fn hash(bytes: &[u8]) -> [u8; 32] {
 
 /// What a response says. Most say neither word, and are not read any further.
 fn judged(answer: &[u8]) -> Outcome {
+    // A search over the bytes is far cheaper than a scan, and answers may be megabytes.
     let says = |word: &[u8]| memmem::find(answer, word).is_some();
     if !says(b"\"isError\"") && !says(b"\"error\"") && !says(b"\"input_required\"") {
         return Outcome::Ok;

@@ -76,6 +76,7 @@ impl ResponseSink {
     pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         match self {
             Self::Line(outbox) => {
+                // The put never blocks; the flush at the end of the round writes it.
                 touched.note(outbox);
                 outbox.put(bytes, edits).is_ok()
             }

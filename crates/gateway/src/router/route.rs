@@ -106,6 +106,7 @@ fn call<'a>(message: &Message<'a>, catalog: &'a Catalog) -> Result<Route<'a>, Ca
         return Err(CallError::InvalidParams("tools/call needs `params`, an object".to_owned()));
     }
     let token = message.text(message.params.name);
+    // 2025-11-25, Tools, Calling Tools: `name` is a required string.
     if !token.starts_with(b"\"") {
         return Err(CallError::InvalidParams("tools/call needs `name`, a string".to_owned()));
     }

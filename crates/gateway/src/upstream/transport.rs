@@ -108,6 +108,8 @@ impl Transport {
         match self {
             Self::Pipe(outbox) => {
                 touched.note(outbox);
+                // Bounded: a request can be refused with "busy". Answers and notifications (`tell`)
+                // cannot, and are put without a bound.
                 outbox.put_bounded(bytes, edits)
             }
             Self::Post(post) => {
@@ -191,6 +193,7 @@ pub(crate) enum Reach<'a> {
 impl Reach<'_> {
     pub(crate) fn may_have_run(self, id: UpstreamId, sent_at: u64) -> bool {
         match self {
+            // Only if all of it is written: a server cannot act on half a line.
             Self::Written(written) => sent_at <= written,
             Self::Posted(post) => post.may_have_run(id),
         }

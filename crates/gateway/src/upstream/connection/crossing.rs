@@ -36,6 +36,8 @@ impl Parking {
         }
         let Some(at) = message.params.request_state else { return Ok(None) };
         let text = decode(at.of(message.bytes)).unwrap_or_default();
+        // The state is bound to the params without `_meta` and answers: those change when the
+        // request comes again.
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
         let bound = state_bound_to(server, how, &method, &digest);
@@ -92,6 +94,7 @@ impl Connection {
             }
             self.facts.raise_level(&self.link, how.level);
         }
+        // Everything under the lock, as in `submit_now`: an answer can only come afterwards.
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,

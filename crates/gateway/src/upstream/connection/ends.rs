@@ -1,17 +1,16 @@
-//! What becomes of calls that get no answer: they wait for their server, are made again, or end: failed,
+//! What becomes of calls that get no answer: they wait for their server and are sent again, or end: failed,
 //! late, cancelled, or with their connection.
 
 use std::sync::Arc;
 
-use trunkline_wire::{Edits, Message, Span};
+use trunkline_wire::Edits;
 
-use crate::call::{CallOwner, Cancel, Rejected, Replay, ReplyTo};
+use crate::call::{CallOwner, Cancel, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
-use crate::limits::KEPT_REQUEST;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
+use crate::upstream::calls::wait_queue::WaitCause;
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::questions::attribution::Caller;
 use crate::upstream::transport::UpstreamId;
@@ -121,35 +120,6 @@ impl CallOwner for Connection {
 }
 
 impl Connection {
-    /// Passes a request on to a server whose calls may wait.
-    pub(in crate::upstream) fn submit_held(
-        self: &Arc<Self>,
-        queue: &Arc<WaitQueue>,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        mut reply: ReplyTo,
-        touched: &mut FlushSet,
-    ) -> Result<(), Box<Rejected>> {
-        // Who comes again is known by its very words, and has its place with the server already.
-        if message.params.request_state.is_some() {
-            return self.submit_now(message, changes, reply, touched);
-        }
-        let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
-        if reply.replay.is_none() && (keeps || queue.max_concurrency.is_some()) {
-            reply.replay = Some(Replay::new(message, changes));
-        }
-        let cause = match queue.max_concurrency {
-            Some(_) => WaitCause::Turn,
-            None if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
-            None => return self.submit_now(message, changes, reply, touched),
-        };
-        // Behind those who came before; whose turn it is, is decided in one place.
-        let within = self.options.timeout.or(self.link.limits.call);
-        queue.admit(reply, cause, within)?;
-        queue.release(touched);
-        Ok(())
-    }
-
     /// The server has gone with this call: it waits for the server to come back, if it has not run
     /// or may be made again; otherwise it ends with the error.
     pub(in crate::upstream) fn lose(

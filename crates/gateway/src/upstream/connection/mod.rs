@@ -16,18 +16,18 @@ use trunkline_wire::{
 };
 
 use crate::call::{
-    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, ReplyTo,
+    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, Replay, ReplyTo,
 };
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::identity::Identity;
-use crate::limits::{LASTING_LIFE, Limits};
+use crate::limits::{KEPT_REQUEST, LASTING_LIFE, Limits};
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::calls::wait_queue::WaitQueue;
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
 use crate::upstream::connection::hints::RepeatableTools;
@@ -169,6 +169,35 @@ impl Connection {
             None => self.submit_now(message, changes, reply, touched),
             Some(queue) => self.submit_held(queue, message, changes, reply, touched),
         }
+    }
+
+    /// Passes a request on to a server whose calls may wait.
+    fn submit_held(
+        self: &Arc<Self>,
+        queue: &Arc<WaitQueue>,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        mut reply: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        // Who comes again is known by its very words, and has its place with the server already.
+        if message.params.request_state.is_some() {
+            return self.submit_now(message, changes, reply, touched);
+        }
+        let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
+        if reply.replay.is_none() && (keeps || queue.max_concurrency.is_some()) {
+            reply.replay = Some(Replay::new(message, changes));
+        }
+        let cause = match queue.max_concurrency {
+            Some(_) => WaitCause::Turn,
+            None if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
+            None => return self.submit_now(message, changes, reply, touched),
+        };
+        // Behind those who came before; whose turn it is, is decided in one place.
+        let within = self.options.timeout.or(self.link.limits.call);
+        queue.admit(reply, cause, within)?;
+        queue.release(touched);
+        Ok(())
     }
 
     /// Passes a client's request on at once, past the calls that wait for the server.
