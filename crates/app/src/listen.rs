@@ -82,6 +82,7 @@ impl FromStr for Listen {
         if let Ok(address) = text.parse::<SocketAddr>() {
             return Ok(Self { host: Some(address.ip().to_string()), port: Some(address.port()) });
         }
+        // Before the host: a bare number is a port, although it could be read as an address.
         if let Ok(port) = text.parse() {
             return Ok(Self { host: None, port: Some(port) });
         }
@@ -109,6 +110,8 @@ impl Listen {
         guarded: Guarded,
     ) -> Result<TcpListener, ListenError> {
         let addresses = self.addresses(port)?;
+        // All addresses of the name are looked at before any is bound: one that others reach is
+        // enough to refuse.
         let open = addresses.iter().find(|address| !is_loopback(**address));
         match (open, guarded) {
             (Some(open), Guarded::Open) => return Err(ListenError::Open(*open)),

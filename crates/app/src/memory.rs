@@ -16,6 +16,8 @@ const MUCH: usize = 32 << 8;
 pub(crate) async fn give_back() -> Infallible {
     loop {
         sleep(PAUSE).await;
+        // Looked at first: a trim takes the allocator's lock, and a small process has nothing to
+        // give.
         if resident_pages().is_some_and(|pages| pages > MUCH) {
             trim();
         }

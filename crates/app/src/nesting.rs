@@ -56,10 +56,12 @@ fn split(value: &str) -> Vec<String> {
 
 fn join(mut chain: Vec<String>, config: &Path) -> Result<Vec<String>, Loop> {
     let own = config.to_string_lossy().into_owned();
+    // By its real path: links and relative names of one file are the same config.
     if chain.contains(&own) {
         return Err(Loop::Itself(own));
     }
     chain.push(own);
+    // The list is a set, passed on from process to process: sorted, it does not grow by repetition.
     chain.sort();
     chain.dedup();
     if chain.len() > MOST_HOPS { Err(Loop::TooDeep) } else { Ok(chain) }
@@ -91,6 +93,7 @@ fn is_ours(exe: &Path) -> bool {
 /// The parent in a `stat` file: the second field behind the command, which may hold anything.
 fn parent(stat: &Path) -> Option<u32> {
     let text = std::fs::read(stat).ok()?;
+    // From the end: the command may hold spaces and brackets of its own (proc(5)).
     let behind = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(text.get(behind + 1..)?).ok()?;
     rest.split_whitespace().nth(1)?.parse().ok()

@@ -60,6 +60,7 @@ impl Deadlines {
         // One that stood starts as fine as is wanted; one that runs ends its tick first.
         let running = if self.tick() { wanted } else { self.pause.load(Ordering::Relaxed) };
         let now = self.now.load(Ordering::Relaxed);
+        // Rounded up to whole ticks: a call is never late before its time.
         tick(now.saturating_add(running.max(wanted)).saturating_add(behind(wanted, limit)))
     }
 
@@ -99,6 +100,8 @@ impl Deadlines {
                     pause = self.start(&timer)?;
                 }
                 timer.tick().await?;
+                // Relaxed: the count is all that is read. A call that reads it a tick late has a
+                // tick more time.
                 let now = tick(self.now.fetch_add(pause, Ordering::Relaxed) + pause);
                 if sweep(now) {
                     continue;

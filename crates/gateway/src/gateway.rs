@@ -233,6 +233,7 @@ impl Gateway {
 
     /// Stops the pump. An error if it had stopped by itself before.
     fn end(self) -> io::Result<()> {
+        // Last of all: answers and errors of the shutdown are written by it.
         self.pump.stop();
         match self.pump_thread.join() {
             Ok(Ok(())) => Ok(()),
@@ -249,8 +250,11 @@ impl Gateway {
 
     async fn stop_servers(&mut self, farewell: ShutdownGrace) {
         self.shutdown.send_replace(Some(farewell));
+        // A tracker that is not closed could still grow: waiting for it would never end.
         self.fleet.supervisors.close();
         self.fleet.supervisors.wait().await;
+        // Behind the servers: until they are gone, their calls have deadlines and their processes
+        // are collected.
         self.housekeeping.shutdown().await;
         if let Some(logins) = &self.logins {
             // Elapsed: the issuer takes too long; the next login grants anew.

@@ -27,6 +27,7 @@ impl BadHead {
     /// The status to answer with.
     pub fn status(self) -> u16 {
         match self {
+            // 431: RFC 6585, 5. 505: RFC 9110, 15.6.6.
             Self::TooLarge | Self::TooMany => 431,
             Self::Version => 505,
             _ => 400,

@@ -6,6 +6,8 @@
 use crate::head::Framing;
 
 /// Most bytes of extensions behind one chunk's size. Nobody uses them.
+// RFC 9112, 7.1.1: a recipient ought to limit chunk extensions: they are skipped byte by byte, and
+// could go on for ever.
 const EXTENSION_LIMIT: usize = 1024;
 /// Most bytes of trailer fields. They are skipped.
 const TRAILER_LIMIT: usize = 16 * 1024;
@@ -73,6 +75,7 @@ impl Body {
         let budget = u64::try_from(limit).unwrap_or(u64::MAX);
         let state = match framing {
             Framing::None | Framing::Length(0) => BodyState::Complete,
+            // Refused by what the head says, before a byte of the body is kept.
             Framing::Length(length) if length > budget => BodyState::Bad(BadBody::TooLarge),
             Framing::Length(length) => BodyState::Length(length),
             Framing::Chunked => NEXT_CHUNK,
@@ -101,6 +104,7 @@ impl Body {
                     self.state = if left == 0 { BodyState::DataCr } else { BodyState::Data(left) };
                     rest
                 }
+                // A body without a declared length is counted as it comes in.
                 BodyState::UntilClose => match self.spend(rest.len()) {
                     Ok(()) => pass(u64::MAX, rest, out).1,
                     Err(bad) => return self.fail(bad),
@@ -131,6 +135,8 @@ impl Body {
                 Ok(())
             }
             BodyState::Bad(bad) => Err(bad),
+            // Ended within a declared length or between chunks: the message is incomplete (RFC
+            // 9112, 8).
             _ => {
                 self.state = BodyState::Bad(BadBody::Truncated);
                 Err(BadBody::Truncated)
@@ -168,6 +174,8 @@ impl Body {
                 Ok(BodyState::Trailer { blank: true })
             }
             (BodyState::SizeLf(size), b'\n') => {
+                // The size alone is enough: a chunk over the limit is refused before its bytes
+                // come.
                 self.budget = self.budget.checked_sub(size).ok_or(BadBody::TooLarge)?;
                 Ok(BodyState::Data(size))
             }

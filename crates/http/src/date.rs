@@ -26,6 +26,7 @@ const MONTHS: [&str; 12] =
 /// Year, month and day, so many days after the first of January 1970. Years are counted from March,
 /// so that the leap day is the last (Howard Hinnant, `civil_from_days`).
 fn civil(days: u64) -> (u64, u64, u64) {
+    // 719,468 days lie between the first of March of year 0 and 1970; 146,097 are 400 years.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

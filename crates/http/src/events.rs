@@ -9,6 +9,7 @@ use std::time::Duration;
 /// Room offered to one read.
 const CHUNK: usize = 64 * 1024;
 /// A buffer that grew beyond this for one event is given back afterwards.
+// There is a buffer for each stream, and a stream may last for days.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 /// Bytes read since an unfinished event's data, from which on the data is moved out of their way.
 const DEAD: usize = 4 * 1024;
@@ -186,6 +187,8 @@ impl Events {
     /// The next line that is complete, without its end.
     fn next_line(&mut self) -> Option<Range<usize>> {
         if !self.begun {
+            // The mark may come in pieces: nothing is decided before it is there or cannot come any
+            // more.
             if self.buffer.len() < BYTE_ORDER_MARK.len()
                 && BYTE_ORDER_MARK.starts_with(&self.buffer)
             {
@@ -196,6 +199,8 @@ impl Events {
                 self.line = BYTE_ORDER_MARK.len();
             }
         }
+        // HTML, Server-sent events, Parsing: a line ends with CR LF, LF or CR. Whether an LF
+        // belongs to a CR is known only with the next byte, which may be in the next read.
         if self.after_cr {
             let next = self.buffer.get(self.line)?;
             self.after_cr = false;
@@ -221,6 +226,9 @@ impl Events {
         let line = self.buffer.get(range.clone()).unwrap_or_default();
         let (field, value) = match memchr::memchr(b':', line) {
             None if line.is_empty() => return self.dispatch(),
+            // HTML, Interpreting an event stream: a line without a colon is a field with an empty
+            // value; one that starts with a colon is a comment; one space behind the colon is not
+            // part of the value.
             None => (line, &[][..]),
             Some(0) => return LineEffect::Next,
             Some(colon) => {
@@ -243,6 +251,8 @@ impl Events {
                 event.add(value, &self.buffer);
             }
             b"event" => value.clone_into(&mut event.name),
+            // HTML, Interpreting an event stream: an id with a NUL is ignored, and so is a `retry`
+            // that is not only digits.
             b"id" if memchr::memchr(0, value).is_none() => {
                 value.clone_into(&mut event.id);
                 event.has_id = true;
@@ -260,6 +270,8 @@ impl Events {
             // Also of an event that was too long: asking for it again would give it again.
             std::mem::swap(&mut self.last_id, &mut event.id);
         }
+        // HTML, Interpreting an event stream: an event without data is not dispatched, but its id
+        // counts.
         if event.data == Data::None {
             event.clear();
             return LineEffect::Next;
@@ -345,6 +357,7 @@ impl PendingData {
                 if let Data::Line(first) = before {
                     buffer.get(first).unwrap_or_default().clone_into(&mut self.joined);
                 }
+                // Several `data` lines are one value, joined with line feeds.
                 self.joined.push(b'\n');
                 self.joined.extend_from_slice(buffer.get(value).unwrap_or_default());
                 Data::Joined
@@ -354,6 +367,7 @@ impl PendingData {
 
     fn overflow(&mut self) -> LineEffect {
         self.data = Data::None;
+        // Given back, not cleared: what was too long has just filled it.
         self.joined = Vec::new();
         if std::mem::replace(&mut self.too_long, true) {
             LineEffect::Next

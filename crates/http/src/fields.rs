@@ -28,6 +28,8 @@ impl<'a> Headers<'a> {
     /// The first value of this name as text: visible ASCII, with spaces inside at most.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         let value = self.get(name)?;
+        // RFC 9110, 5.5: bytes beyond ASCII are opaque. What is read as text here is compared and
+        // shown, so that it must mean the same to everyone.
         let visible = value.iter().all(|byte| matches!(byte, b' '..=b'~'));
         if visible { str::from_utf8(value).ok() } else { None }
     }
@@ -66,10 +68,13 @@ pub fn is_field_value(value: &[u8]) -> bool {
 }
 
 pub(crate) fn is_value_byte(byte: u8) -> bool {
+    // RFC 9110, 5.5: CR, LF and NUL in a value are dangerous: a reader may take them for the end of
+    // the field and the start of another.
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 fn is_token_byte(byte: u8) -> bool {
+    // RFC 9110, 5.6.2.
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -11,6 +11,7 @@ use crate::fields::{Headers, trim};
 use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 
+// A client may be a stranger: it gets room for a long token and the usual headers.
 const REQUEST_LIMIT: usize = 16 * 1024;
 const REQUEST_FIELDS: usize = 64;
 /// Responses come from servers the user chose, some behind proxies that add a lot.
@@ -47,6 +48,7 @@ pub enum Framing {
 /// Reads the head at the start of `bytes`: it and its length with the blank line, or `None` as
 /// long as it is incomplete.
 pub fn request(bytes: &[u8]) -> Result<Option<(Request<'_>, usize)>, BadHead> {
+    // A head that is not complete within the limit never will be taken: the rest is not looked at.
     let window = bytes.get(..REQUEST_LIMIT).unwrap_or(bytes);
     let mut fields = [const { MaybeUninit::<Header<'_>>::uninit() }; REQUEST_FIELDS];
     let mut parsed = httparse::Request::new(&mut []);
@@ -81,6 +83,7 @@ pub fn response(bytes: &[u8]) -> Result<Option<(Response<'_>, usize)>, BadHead> 
                 minor: parsed.version.unwrap_or_default(),
                 headers: Headers::new(parsed.headers),
             };
+            // RFC 9110, 15: a status has three digits, and the first is 1 to 5; `099` is none.
             if response.status < 100 {
                 return Err(BadHead::Malformed("the status"));
             }
@@ -122,6 +125,7 @@ impl<'a> Request<'a> {
 
     /// Does the client wait for `100 Continue` before it sends the body?
     pub fn expects_continue(&self) -> bool {
+        // RFC 9110, 10.1.1: in a request of HTTP/1.0 the expectation MUST be ignored.
         self.minor >= 1 && self.headers.has_token("expect", "100-continue")
     }
 
@@ -131,6 +135,7 @@ impl<'a> Request<'a> {
 
     fn check(&self) -> Result<(), BadHead> {
         let target = self.target;
+        // RFC 9112, 3.2: the four forms of a target. A fragment is no part of any of them.
         let known = target.starts_with('/')
             || authority_and_rest(target).is_some_and(|(authority, _)| !authority.is_empty())
             || (target == "*" && self.method == "OPTIONS")
@@ -140,6 +145,8 @@ impl<'a> Request<'a> {
         }
         let mut hosts = self.headers.all("host");
         match (hosts.next(), hosts.next()) {
+            // RFC 9112, 3.2: a request with several Host fields, or one of HTTP/1.1 without any,
+            // MUST be answered with 400.
             (_, Some(_)) => Err(BadHead::Host),
             (None, None) if self.minor >= 1 => Err(BadHead::Host),
             _ => Ok(()),
@@ -152,9 +159,12 @@ impl Response<'_> {
     pub fn body(&self, to_head: bool) -> Result<Framing, BadHead> {
         // Also where there is no body, what is said about it has to make sense.
         let declared = declared(&self.headers, self.minor)?;
+        // RFC 9112, 6.3, item 1: these have no body, whatever their fields say.
         if to_head || matches!(self.status, 100..=199 | 204 | 304) {
             return Ok(Framing::None);
         }
+        // RFC 9112, 6.3, item 8. For a request, saying nothing means that there is no body (item
+        // 7).
         Ok(declared.unwrap_or(Framing::UntilClose))
     }
 
@@ -175,9 +185,13 @@ fn declared(headers: &Headers<'_>, minor: u8) -> Result<Option<Framing>, BadHead
     let mut codings = headers.all("transfer-encoding");
     let mut lengths = headers.all("content-length");
     match (codings.next(), lengths.next()) {
+        // RFC 9112, 6.3, item 3: both together "might indicate an attempt to perform request
+        // smuggling": refused instead of letting one win.
         (Some(_), Some(_)) => Err(BadHead::Ambiguous),
         (Some(coding), None) => {
             let chunked = trim(coding).eq_ignore_ascii_case(b"chunked");
+            // RFC 9112, 6.1: in HTTP/1.0 a Transfer-Encoding makes the framing faulty. Other
+            // codings are not decoded here, so that the end of such a body could not be found.
             if minor >= 1 && chunked && codings.next().is_none() {
                 Ok(Some(Framing::Chunked))
             } else {
@@ -185,6 +199,8 @@ fn declared(headers: &Headers<'_>, minor: u8) -> Result<Option<Framing>, BadHead
             }
         }
         (None, Some(length)) => {
+            // RFC 9112, 6.3, item 5: repeated equal values may be taken as one; different ones are
+            // an error.
             if lengths.any(|other| other != length) {
                 return Err(BadHead::Length);
             }
@@ -200,11 +216,14 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     }
     digits.iter().try_fold(0_u64, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        // Checked: a length that wraps around would put the end of the body somewhere else.
         number.checked_mul(10)?.checked_add(digit)
     })
 }
 
 fn persistent(headers: &Headers<'_>, minor: u8) -> bool {
+    // RFC 9112, 9.3: `close` ends it; HTTP/1.1 persists by default, HTTP/1.0 only with
+    // `keep-alive`.
     let close = headers.has_token("connection", "close");
     !close && (minor >= 1 || headers.has_token("connection", "keep-alive"))
 }

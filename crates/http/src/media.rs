@@ -47,6 +47,8 @@ fn is_refused(range: &[u8]) -> bool {
         [b'q' | b'Q', rest @ ..] => trim(rest).strip_prefix(b"=").map(trim),
         _ => None,
     });
+    // RFC 9110, 12.4.2: a weight of 0 means "not acceptable"; it may be written `0`, `0.` or
+    // `0.000`.
     weight.is_some_and(|weight| {
         weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
     })

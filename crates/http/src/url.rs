@@ -68,6 +68,7 @@ impl Url {
         let (path, query) = path_and_query(reference);
         let target = match path {
             "" if query.is_empty() => self.target.clone(),
+            // RFC 3986, 5.2.2: a reference that is only a query keeps the path.
             "" => format!("{}{query}", self.path()),
             path if path.starts_with('/') => format!("{}{query}", without_dots(path)),
             path => {
@@ -125,6 +126,8 @@ impl Origin {
     }
 
     fn parse(scheme: Scheme, authority: &str) -> Result<Self, BadUrl> {
+        // RFC 9110, 4.2.4: a user name in the authority is an error: it is used to make one host
+        // look like another, and a password here would end up in logs.
         if authority.contains('@') {
             return Err(BadUrl::UserInfo);
         }
@@ -141,6 +144,7 @@ impl Origin {
             }
         };
         let port = match port {
+            // RFC 3986, 3.2.3: an empty port means the usual one.
             "" | ":" => scheme.usual_port(),
             port => port_number(port.strip_prefix(':').ok_or(BadUrl::Host)?)?,
         };
@@ -224,6 +228,7 @@ fn host_name(name: &str) -> Result<String, BadUrl> {
         "" => Err(BadUrl::NoHost),
         name if !name.is_ascii() => Err(BadUrl::Idn),
         name if !name.bytes().all(valid) => Err(BadUrl::Host),
+        // RFC 3986, 3.2.2: hosts are compared without case, origins here byte by byte.
         name => Ok(name.to_ascii_lowercase()),
     }
 }
@@ -244,6 +249,8 @@ fn without_dots(path: &str) -> String {
         match step {
             "." => {}
             ".." => {
+                // RFC 3986, 5.2.4: a `..` above the root is dropped: the path cannot leave the
+                // server.
                 kept.pop();
             }
             step => kept.push(step),

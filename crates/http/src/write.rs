@@ -30,6 +30,7 @@ pub fn response_head(
     for (name, value) in headers {
         field(out, name, value);
     }
+    // RFC 9110, 8.6 and RFC 9112, 6.1: a response of these statuses carries neither field.
     if !matches!(status, 100..=199 | 204 | 304) {
         match length {
             Some(length) => content_length(out, length),
@@ -89,6 +90,8 @@ pub fn event_head(name: Option<&str>, id: Option<&str>, out: &mut Vec<u8>) {
     for (field, value) in [(&b"event: "[..], name), (b"id: ", id)] {
         if let Some(value) = value {
             out.extend_from_slice(field);
+            // A line end in a name or id would start another field of the event; an id with a NUL
+            // is ignored by readers.
             out.extend(value.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n' | 0)));
             out.push(b'\n');
         }
@@ -104,6 +107,7 @@ pub fn event(name: Option<&str>, id: Option<&str>, data: &[u8], out: &mut Vec<u8
         let (line, after) = rest.split_at_checked(end).unwrap_or_default();
         out.extend_from_slice(line);
         out.extend_from_slice(b"\ndata: ");
+        // CR LF is one line end, not two: else the data would get an empty line.
         rest = after.strip_prefix(b"\r\n").or_else(|| after.get(1..)).unwrap_or_default();
     }
     out.extend_from_slice(rest);
@@ -156,6 +160,8 @@ pub fn reason(status: u16) -> &'static str {
 
 /// A header field. One whose name is none is left out; control bytes in a value become spaces.
 fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    // A second length or coding could contradict the framing that is written: the reader would look
+    // for the end of the message elsewhere (RFC 9112, 11.2).
     const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
     if !is_field_name(name) || OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name)) {
         return;

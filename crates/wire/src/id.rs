@@ -44,6 +44,8 @@ impl Id {
 
 /// The number, if writing it down again gives exactly `token`.
 fn usual_number(token: &[u8]) -> Option<i64> {
+    // Eighteen digits always fit into an `i64`. A leading zero needs no check: JSON has none (RFC
+    // 8259, 6), and the token was scanned. `-0` would come back as `0`.
     let digits = token.strip_prefix(b"-").unwrap_or(token);
     let usual =
         (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) && token != b"-0";
@@ -99,6 +101,8 @@ impl Digits {
 /// number as a string or with a fraction of zero.
 pub fn upstream_id(token: &[u8]) -> Option<u32> {
     let token = match token {
+        // JSON-RPC 2.0, 5 wants the id back as it was sent. A server that turns it into a string
+        // still means our call, which would otherwise wait for its timeout.
         [b'"', inner @ .., b'"'] => inner,
         other => other.strip_suffix(b".0").unwrap_or(other),
     };

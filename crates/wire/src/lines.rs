@@ -1,11 +1,15 @@
 //! Cuts a byte stream into lines, with a limit on their length. Works for any chunking.
 
 /// Bytes of an oversize line that are kept to find out whose it is.
+// An id stands near the start or at the very end of a message: with either piece the call can be
+// answered with an error instead of waiting for its timeout.
 const HEAD: usize = 64 * 1024;
 const TAIL: usize = 256;
 /// Room offered to one read: a pipe's usual capacity.
 const CHUNK: usize = 64 * 1024;
 /// A buffer that grew beyond this for one message is given back afterwards.
+// There is a buffer for each connection: one large message must not cost its room for as long as
+// the connection lasts.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 
 /// A line of a stream, without its end (`\n` or `\r\n`) and without a byte-order mark.
@@ -94,6 +98,7 @@ impl Lines {
 
     /// No newline in sight: is the line already too long?
     fn unfinished(&mut self) -> Option<StreamLine<'_>> {
+        // A message that comes in many reads is searched once, not once per read.
         self.searched = self.buffer.len();
         let held = self.buffer.len() - self.start;
         if self.skipping {
@@ -101,6 +106,8 @@ impl Lines {
             self.start += held.saturating_sub(TAIL);
             return None;
         }
+        // The limit is checked before the newline has come: a line without an end must not fill the
+        // memory.
         if held <= self.limit {
             return None;
         }
@@ -131,6 +138,8 @@ impl Lines {
 
 /// How many bytes at the start and at the end do not belong to the line's text.
 fn margins(line: &[u8]) -> (usize, usize) {
+    // RFC 8259, 8.1 lets a reader ignore a byte-order mark, and programs on Windows end lines with
+    // CRLF. Neither belongs to the message, which is passed on byte for byte.
     let bom = if line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     (bom, usize::from(line.get(bom..).unwrap_or_default().ends_with(b"\r")))
 }

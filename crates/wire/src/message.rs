@@ -82,6 +82,7 @@ impl<'a> Message<'a> {
         if !self.method_is_escaped {
             return Cow::Borrowed(raw);
         }
+        // `decode` wants the quotes, which stand right around the method.
         let token = self.method.map(|span| Span::new(span.start() - 1, span.end() + 1));
         match text::decode(self.text(token)) {
             Some(text) => Cow::Owned(text.into_owned().into_bytes()),

@@ -23,6 +23,7 @@ impl<'a> Outline<'a> {
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'{' | b'[' => depth += 1,
+                // A broken text may close more than it has opened.
                 b'}' | b']' => depth = depth.saturating_sub(1),
                 b'"' => {
                     let end = rough_string_end(bytes, at);
@@ -43,6 +44,8 @@ impl<'a> Outline<'a> {
     fn note(&mut self, bytes: &'a [u8], key: &[u8], end: usize) {
         let Ok(value) = colon(bytes, end) else { return };
         match key {
+            // The first one: the text may have broken behind it, and what looks like a second may
+            // be part of a payload.
             b"\"id\"" => self.id = self.id.or_else(|| token_after(bytes, end)),
             b"\"jsonrpc\"" => {
                 self.has_jsonrpc = true;
@@ -104,6 +107,8 @@ fn token_after(bytes: &[u8], at: usize) -> Option<&[u8]> {
         _ => return None,
     };
     let token = rest.get(..len)?;
+    // `12` at the cut end of a text may be the start of `123`: the id of another call, which must
+    // not be failed.
     let whole = matches!(rest.get(white(rest, len)), Some(b',' | b'}'));
     (whole && is_json(token)).then_some(token)
 }

@@ -11,6 +11,7 @@ use crate::splice::Span;
 const LONGEST: usize = 1024;
 
 thread_local! {
+    // Per thread: nearly all messages are scanned on the pump's thread, so that no lock is needed.
     static LAST: RefCell<KnownMeta> = const { RefCell::new(KnownMeta::NONE) };
 }
 
@@ -33,6 +34,7 @@ impl KnownMeta {
 #[inline]
 pub(crate) fn recall(meta: &mut ParamsMeta, bytes: &[u8], at: usize) -> Option<usize> {
     LAST.with_borrow(|known| {
+        // The known bytes are one whole object, so that the value at `at` ends where they end.
         let same = !known.bytes.is_empty() && bytes.get(at..)?.starts_with(&known.bytes);
         same.then(|| {
             let [version, capabilities, level, subscription] =
@@ -49,6 +51,9 @@ pub(crate) fn recall(meta: &mut ParamsMeta, bytes: &[u8], at: usize) -> Option<u
 
 /// Keeps the `_meta` at `span`, proven to be an object, if it is likely to be said again.
 pub(crate) fn remember(meta: &mut ParamsMeta, bytes: &[u8], span: Span) {
+    // A progress token differs in every request, and without a version it is no request of the
+    // stateless era. Only ASCII is kept: recalled bytes are not walked over, so that the check for
+    // UTF-8 does not see them.
     let changes = meta.progress_token.is_some() || meta.version.is_none();
     let text = span.of(bytes);
     if changes || text.len() > LONGEST || !text.is_ascii() {

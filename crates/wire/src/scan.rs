@@ -13,6 +13,8 @@ pub fn scan(bytes: &[u8]) -> Result<Message<'_>, MessageFault> {
     let mut envelope = Envelope::default();
     let outcome = envelope.read(&text).and_then(|()| envelope.kind(&text));
     match outcome.map_err(|at| text.why(at)) {
+        // Only strings can hold bytes beyond ASCII, so that one check at the end does for the whole
+        // text.
         Ok(kind) if text.is_utf8() => Ok(Message {
             bytes,
             kind,
@@ -70,6 +72,7 @@ impl Envelope {
     }
 
     fn read(&mut self, bytes: &ScannedText<'_>) -> Scanned<()> {
+        // A shortcut, not another grammar: what differs in one byte takes the general walk below.
         let end = if bytes.starts_with(OPENING) {
             self.jsonrpc = Some(OPENING_VERSION);
             let at = keep(&mut self.id, "id", bytes, white(bytes, OPENING.len()))?;
@@ -145,10 +148,13 @@ impl Envelope {
     /// Checks the envelope's rules and says what the message is. The method loses its quotes here.
     fn kind(&mut self, bytes: &ScannedText<'_>) -> Scanned<Kind> {
         let is_two = |span: Span| span.of(bytes) == b"\"2.0\"";
+        // JSON-RPC 2.0, 4: the version MUST be exactly "2.0".
         if !self.jsonrpc.is_some_and(is_two) {
             return Err(bytes.refuse(FaultKind::NotJsonRpc, 0));
         }
         let id = self.id.map(|span| span.of(bytes)).unwrap_or_default();
+        // MCP (2025-11-25, Base protocol, Requests) allows strings and numbers; `null` is an id
+        // only in an error that cannot name its request (JSON-RPC 2.0, 5).
         let id_fits = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
         match (self.method, self.id, self.result, self.error) {
             (Some(method), id, None, None) => {
@@ -161,6 +167,8 @@ impl Envelope {
                     None => Ok(Kind::Notification),
                 }
             }
+            // JSON-RPC 2.0, 5: a response has a result or an error, never both: a client might read
+            // either.
             (None, _, Some(_), Some(error)) => {
                 Err(bytes.refuse(FaultKind::ResultAndError, error.start()))
             }
@@ -220,6 +228,7 @@ fn error(unreadable: &mut Option<&'static str>, bytes: &ScannedText<'_>, at: usi
 /// Is the value an integer to clients? JSON has one kind of number, and both official SDKs take `1.0`
 /// and `1e2` for integers; beyond the integers that a double holds exactly they differ.
 fn is_integer(token: &[u8]) -> bool {
+    // 2^53 - 1.
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     let number = std::str::from_utf8(token).ok().and_then(|text| text.parse::<f64>().ok());
     number.is_some_and(|number| number.fract() == 0.0 && number.abs() <= LARGEST)
@@ -246,6 +255,7 @@ fn params_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: u
             };
             let span = Span::new(at, end);
             set(&mut params.meta.span, "params._meta", bytes, span)?;
+            // Behind `set`: a second `_meta` is an error, and must not be what is remembered.
             repeat::remember(&mut params.meta, bytes, span);
             Ok(end)
         }
@@ -377,6 +387,8 @@ fn set(
     bytes: &ScannedText<'_>,
     span: Span,
 ) -> Scanned<()> {
+    // RFC 8259, 4: of two members of one name a parser may take either. A client, Trunkline and the
+    // server must not read different ids, names or arguments in the same bytes.
     if slot.is_some() {
         return Err(bytes.refuse(FaultKind::Duplicate(name), span.start()));
     }

@@ -13,6 +13,8 @@ pub struct Span {
 
 impl Span {
     pub(crate) fn new(start: usize, end: usize) -> Self {
+        // Saturates instead of wrapping: a place that cannot be named yields empty bytes (`of`),
+        // never other ones.
         let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX - 1);
         Self { start: narrow(start), behind: NonZeroU32::MIN.saturating_add(narrow(end)) }
     }
@@ -61,6 +63,7 @@ impl Span {
 
 /// At most this many values are replaced in one message: id, name, arguments, progress token, and
 /// what the stateless era adds.
+// An array: edits are made for every message, and need no allocation.
 const MOST_EDITS: usize = 6;
 
 /// Replacements for one message, kept in the order of their place.
@@ -80,6 +83,7 @@ impl<'a> Edits<'a> {
     pub fn add(&mut self, span: Span, new: &'a [u8]) {
         debug_assert!(self.used < MOST_EDITS, "too many edits for one message");
         let mut carried = (span, new);
+        // Kept in order by insertion: there are two or three, and `pieces` walks the bytes once.
         for slot in self.slots.iter_mut().take(self.used) {
             if let Some(held) = slot
                 && carried.0.start < held.0.start
@@ -110,6 +114,8 @@ impl<'a> Edits<'a> {
 
     /// Appends `bytes` with the replacements made.
     pub fn write(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        // Room for the id, the token and the name that replace shorter ones: the message is written
+        // without growing the buffer again.
         out.reserve(bytes.len() + 64);
         self.pieces(bytes, |piece| out.extend_from_slice(piece.bytes()));
     }

@@ -26,6 +26,8 @@ pub fn decode(token: &[u8]) -> Option<Cow<'_, str>> {
             'r' => '\r',
             't' => '\t',
             'u' => unicode(&mut rest)?,
+            // A quote, a backslash or a slash: the scanner has refused every other escape (RFC
+            // 8259, 7).
             other => other,
         });
     }
@@ -37,6 +39,7 @@ fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
     if !(0xd800..0xdc00).contains(&first) {
         return char::from_u32(first);
     }
+    // RFC 8259, 7: a character beyond the basic plane is written as two escapes, high half first.
     let (Some('\\'), Some('u')) = (rest.next(), rest.next()) else {
         return None;
     };
@@ -59,6 +62,8 @@ pub fn encode_into(text: &str, out: &mut Vec<u8>) {
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
+            // RFC 8259, 7: only quote, backslash and control characters have to be escaped. Bytes
+            // beyond ASCII are copied: the text is UTF-8 already.
             0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
             _ => out.push(byte),
         }

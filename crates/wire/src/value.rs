@@ -36,6 +36,7 @@ pub fn members(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Span)> {
 
 /// The value of member `key` of the object `bytes`, as written; the last one if there are several.
 pub fn member<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    // The last of two members of one name: what the common parsers of clients and servers take.
     members(bytes).filter(|(name, _)| name == key).last().map(|(_, span)| span.of(bytes))
 }
 

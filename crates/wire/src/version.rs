@@ -30,11 +30,14 @@ impl Revision {
 
     /// What to answer to a client that asks for `name`: the same if we speak it, else our newest.
     pub fn negotiate(name: &str) -> Self {
+        // 2025-11-25, Lifecycle, Version negotiation: "Otherwise, the server MUST respond with
+        // another protocol version it supports"; the client decides whether it can go on.
         Self::known(name).unwrap_or(LATEST_LEGACY)
     }
 
     /// Only this one lets several messages travel in one array.
     pub fn allows_batches(self) -> bool {
+        // Revision 2025-03-26 introduced JSON-RPC batches, 2025-06-18 removed them.
         self.0 == "2025-03-26"
     }
 

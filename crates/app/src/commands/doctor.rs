@@ -165,6 +165,7 @@ fn living(
         let served: Vec<Served> = served.collect();
         let results = if asked.call { tried(&client, &tools, &status).await } else { Vec::new() };
         status.show("stopping them again …");
+        // Before the servers are stopped: its session ends in order.
         drop(client);
         gateway.stop().await;
         Ok::<_, std::io::Error>((statuses, tools, served, results))
@@ -174,6 +175,8 @@ fn living(
         let known = |finding: &Finding| {
             finding.check == "command" && finding.grade == Grade::Error && finding.about == *server
         };
+        // A missing program was found before the start: the failed start would say it a second
+        // time.
         let is_known = seen.findings.iter().any(known);
         seen.findings.extend(start(server, status).filter(|_| !is_known));
     }
@@ -207,6 +210,7 @@ fn offered(tools: &[Value], statuses: &[(String, Status)], separator: &str) -> V
         let fits =
             |key: &&str| name.strip_prefix(*key).is_some_and(|rest| rest.starts_with(separator));
         let keys = statuses.iter().map(|(key, _)| key.as_str());
+        // The longest: a server's name may begin with another's and the separator.
         let key = keys.filter(fits).max_by_key(|key| key.len())?;
         let tool = name.strip_prefix(key)?.strip_prefix(separator)?;
         Some(Offered { server: key.to_owned(), tool: tool.to_owned() })

@@ -76,6 +76,8 @@ pub(super) fn run(
         let gateway = Gateway::start(options)?;
         let status = StatusLine::new();
         let outcome = tokio::select! {
+            // Dropped by a signal, `visited` cancels its requests at the servers before they are
+            // stopped.
             outcome = visited(&gateway, manner, &status, work) => outcome,
             () = interrupted() => Err(CommandError::Failed("cancelled".to_owned())),
         };
@@ -213,6 +215,7 @@ fn options(
     }
     let (path, mut config) = read_config(&wanted, environment)?;
     let separator = wanted.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
+    // With `--for` names are spelt as the client wants them: the prefix no longer tells the server.
     if let Some(name) = manner.wanted.filter(|_| target.servers.client.is_none()) {
         keep_owners(&mut config, name, separator);
     }
@@ -235,6 +238,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
     let mut headers: Vec<(String, String)> =
         target.header.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     if let Some(token) = &target.token {
+        // Two Authorization headers contradict each other: the flag that is made for it wins.
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Authorization"));
         headers.push(("Authorization".to_owned(), format!("Bearer {}", token.reveal())));
     }

@@ -79,6 +79,7 @@ async fn told_to_end() {
 
 fn rest(at: &ServeTarget, environment: &Environment) -> Result<Rest, String> {
     let usual = match environment.filled("PORT") {
+        // `serve` reads PORT, too: in the same shell both mean the same place.
         Some(port) => format!("http://127.0.0.1:{}", port.trim()),
         None => USUAL.to_owned(),
     };
@@ -87,6 +88,7 @@ fn rest(at: &ServeTarget, environment: &Environment) -> Result<Rest, String> {
         None => Url::parse(&usual).map_err(|bad| format!("{usual}: {bad}"))?,
     };
     let token = at.token.as_ref().map(|token| token.reveal().to_owned());
+    // A flag wins over a file, a file over the environment: the more precise was said on purpose.
     let kept = match &at.data_dir {
         Some(dir) => Some(admin_token(dir).ok_or_else(|| {
             format!("{} has no `admin-token` that can be read; give --token", dir.display())

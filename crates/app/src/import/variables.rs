@@ -107,6 +107,7 @@ fn braced(
             let default = rest.strip_prefix('-');
             let fits =
                 is_name(kind) && (rest.is_empty() && !inner.contains(':') || default.is_some());
+            // Our defaults are not expanded again: a reference inside one would become plain text.
             (fits && !rest.contains('$')).then(|| (format!("${{{inner}}}"), None))
         }
         Variables::Shell => match rest.strip_prefix('-') {
@@ -174,6 +175,8 @@ pub(super) fn theirs(owner: FileOwner, text: &str) -> Translation {
     let Some(syntax) = owner.spec().map(|spec| spec.variables) else {
         return Translation { text: text.to_owned(), ..said };
     };
+    // NUL stands for the `$` until the references are translated: no argument or variable can hold
+    // it.
     let text = text.replace(DOLLAR, "\u{0}");
     for token in tokens(&text) {
         let inner = match token {

@@ -124,6 +124,7 @@ impl CurrentFile {
             Access::AsItWas => permissions.clone(),
             Access::Private => private(),
         };
+        // In the same folder: a rename is atomic only within one file system.
         let draft = Draft::create(&self.real, text, new.as_ref())?;
         // Claude Code writes its file while it runs; what it wrote since must not be lost
         if self.is_overtaken()? {
@@ -223,6 +224,7 @@ fn back_up(
 /// files hold tokens.
 fn create_new(path: &Path, permissions: Option<&Permissions>) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    // `create_new`: a link or file that another has put there is not followed.
     options.write(true).create_new(true);
     #[cfg(unix)]
     if permissions.is_some() {

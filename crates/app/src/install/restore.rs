@@ -77,6 +77,8 @@ pub(crate) fn restore(
     let Some(older) = older.content() else {
         return Err(InstallError::BackupMissing { path: from });
     };
+    // A client that is running may write its file meanwhile: what it wrote is read again, a few
+    // times.
     for _ in 0..ATTEMPTS {
         let found = CurrentFile::read(&location.file)?;
         let (outcome, text) = decide(found.content(), older, &location, extent)?;
@@ -125,6 +127,8 @@ fn decide(
     let fail = |problem| as_error(problem, location);
     document.adopt(&older_document, location.key).map_err(fail)?;
     let made = document.text();
+    // Read again before it is written: the editor of the format may have a defect, the user's file
+    // must not show it.
     let again = Document::parse(&made, location.format).map_err(fail)?;
     if again.get(&[location.key]) != older_document.get(&[location.key]) {
         return Err(InstallError::Unsound { file: location.file.clone() });

@@ -104,6 +104,7 @@ fn plan(
             others => Err(InstallError::OtherName { file: location.file.clone(), others }),
         };
     };
+    // The name alone does not make it ours: another program may be called so.
     if !force && !starts_trunkline(&entry) {
         let (file, name) = (location.file.clone(), name.to_owned());
         return Err(InstallError::NotOurs { file, name });
@@ -127,7 +128,9 @@ fn plan(
     if !had_any && document.holds_nothing(&[location.key]) {
         document.remove(&[location.key]).map_err(fail)?;
     }
+    // Before anything is written: the user's other servers are worth more than our leaving.
     prove(text, &document.text(), location, &path)?;
+    // Only if there is no backup: a file that was there before stays, even if it is empty.
     if before.is_empty() && is_bare(&document) {
         return Ok(RemovalPlan { outcome: Removed::File, text: None });
     }

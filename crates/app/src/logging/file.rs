@@ -41,6 +41,7 @@ impl LogFile {
             0 => self.path.clone(),
             number => self.path.with_file_name(format!("{NAME}.{number}")),
         };
+        // The oldest first: each name is free when the next file takes it.
         for number in (0..OLDER).rev() {
             match fs::rename(older(number), older(number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -54,6 +55,8 @@ impl LogFile {
 }
 
 fn open(path: &Path) -> io::Result<File> {
+    // 0600: names of tools and servers are the user's own. Append: two programs with one file do
+    // not overwrite each other's lines.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 

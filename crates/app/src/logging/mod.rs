@@ -127,6 +127,7 @@ fn filters(flags: &LogFlags, environment: &Environment) -> Result<(Targets, Targ
     }
     let asked = environment.filled(LEVEL).map(level).transpose()?;
     let stderr = if flags.debug { Level::DEBUG } else { asked.unwrap_or(Level::WARN) };
+    // What stderr shows is in the file, too: it is the one that is kept.
     let file = asked.unwrap_or(Level::INFO).max(stderr);
     Ok((own(stderr), own(file)))
 }

@@ -25,6 +25,7 @@ impl Stderr {
     }
 
     fn write_lines(&self, lines: &[u8]) {
+        // Held for the whole line: lines of two threads must not mix.
         let mut lost = self.lost.lock();
         let text = match (*lost, self.format) {
             (0, _) => Vec::new(),

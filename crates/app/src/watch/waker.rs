@@ -63,6 +63,8 @@ enum WatchEvent {
 }
 
 fn listen(directories: &[PathBuf]) -> io::Result<Receiver> {
+    // Directories, not the file: editors replace a file by renaming another over it, and a watch on
+    // the old one would stay silent.
     let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     let flags = WatchFlags::CREATE
         | WatchFlags::MODIFY

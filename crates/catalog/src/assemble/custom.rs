@@ -83,6 +83,8 @@ impl CustomRoute {
 
     /// Where a call of `tool` of `server` goes. Only what the config lists may be called.
     pub fn subtool(&self, server: &str, tool: &str) -> Result<&Route, SubtoolRefusal> {
+        // Searched in the config's list, not in the catalog: a custom tool must not lead to what it
+        // does not name.
         let way = self.subtools.iter().find(|way| way.server == server && way.tool == tool);
         let (server, tool) = (server.to_owned(), tool.to_owned());
         match way.map(|way| &way.leads) {
@@ -105,6 +107,7 @@ impl CustomRoute {
         name: &str,
         offers: &[Offer<'_>],
     ) -> Option<Vec<u8>> {
+        // A tool whose every call would fail is not offered.
         self.subtools.iter().find(|way| matches!(way.leads, Leads::To(_)))?;
         let mut out = b"{\"name\":".to_vec();
         encode_into(name, &mut out);

@@ -52,6 +52,8 @@ impl MetaNames {
         let taken: HashSet<String> = others.map(folded).collect();
         let is_free =
             |names: &Self| MetaTool::ALL.iter().all(|tool| !taken.contains(&names.name(*tool)));
+        // Stable: the same set of tools always gives the same names, which clients store in
+        // permissions.
         let numbered = (2_u32..).map(|number| format!("trunkline{number}_"));
         let prefixes = [String::new(), "trunkline_".to_owned()].into_iter().chain(numbered);
         let mut names = prefixes.map(|prefix| Self { prefix });

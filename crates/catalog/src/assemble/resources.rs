@@ -66,6 +66,7 @@ impl Resources {
         let uris = listing.entries(ListKind::Resources).iter().chain(templates);
         for scheme in uris.filter_map(|entry| scheme(&entry.name)) {
             let owner = self.schemes.entry(scheme).or_insert(Some(offer.server));
+            // Two servers with one scheme: then it says nothing about the owner.
             *owner = owner.filter(|owner| *owner == offer.server);
         }
         let patterns = templates.iter().filter_map(|entry| Template::compile(&entry.name));
@@ -114,6 +115,8 @@ impl Resources {
         }
         let server = self
             .matching(uri, TemplateReading::Strict)
+            // Strict before loose over all servers: a server whose template fits exactly goes
+            // before one that only might.
             .or_else(|| self.matching(uri, TemplateReading::Loose))
             .or_else(|| self.schemes.get(&scheme(uri)?).copied().flatten())
             .or(self.only)?;
@@ -132,6 +135,7 @@ impl Resources {
         let matches = |templates: &[Template]| {
             let mut steps = 0;
             templates.iter().filter(|template| template.may_match(uri)).any(|template| {
+                // Counted per server: hostile templates of one cost the others nothing.
                 steps += template.steps(uri);
                 steps <= MOST_STEPS && template.matches(uri, reading)
             })

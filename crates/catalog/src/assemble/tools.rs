@@ -58,6 +58,8 @@ impl Tools {
             iter::zip(offers, &views).flat_map(|(offer, view)| visible(offer, view)).collect();
         let offered = tools.iter().map(|tool| Identity::of(tool.key, tool.name));
         let own = custom.iter().map(|tool| Identity::unprefixed(&tool.name));
+        // Tools of servers that are away count: else a name would change its owner when a server
+        // restarts.
         let known = iter::zip(offers, &views).flat_map(|(offer, view)| {
             let names = offer.known.iter().filter_map(|name| view.name(name));
             names.map(|name| Identity::of(offer.key, name))
@@ -72,6 +74,7 @@ impl Tools {
             warnings.extend(view.unmatched(offer));
         }
 
+        // In the order in which the identities were chained: offered, custom, known.
         let mut names = assignment.names.iter();
         let mut routes = Routes::with_capacity(tools.len() + custom.len());
         let mut listed = Vec::with_capacity(tools.len() + custom.len());
@@ -118,6 +121,7 @@ impl Tools {
     fn searched(mut routes: Routes, listed: Vec<Listed<'_>>, assignment: &Assignment) -> Self {
         let all = assignment.names.iter();
         let taken = all.flat_map(|names| iter::once(&names.wire).chain(&names.canonical));
+        // Chosen after all others: a server's tool keeps its name, ours gets out of its way.
         let own = MetaNames::beside(taken.map(ToolName::as_str));
         let hidden = listed.iter().map(|tool| Hidden {
             origin: tool.origin,

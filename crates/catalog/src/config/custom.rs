@@ -102,6 +102,7 @@ impl ConfigChecker<'_> {
             let problem = Problem::schema(&path, member.key.span, fault.to_string());
             self.report(problem.help("this is the name that clients call the tool by"));
         }
+        // A custom tool has no prefix: one that reads like a server's tool would take its place.
         if let Some(key) = clash(&member.key.value, servers.keys.iter().copied(), &SEPARATORS) {
             self.report(named_alike(&path, member.key.span, &member.key.value, key));
         }

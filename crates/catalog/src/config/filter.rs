@@ -82,6 +82,7 @@ const EXPOSED_ITEM: &str = "a string or {\"original\": …, \"exposed\": …}";
 
 impl ConfigChecker<'_> {
     pub(crate) fn filter(&mut self, members: &[JsonMember], at: &Path) -> ToolFilter {
+        // The simple product has none of these keys.
         if self.rules == Rules::Simple {
             return ToolFilter::default();
         }
@@ -150,6 +151,7 @@ impl ConfigChecker<'_> {
             };
             match &found {
                 None => found = Some((member, list)),
+                // Files that serve several clients may name the same tools in the words of each.
                 Some((_, same)) if *same == list => {}
                 Some((first, _)) => self.exclusive("a server", first, member, at),
             }
@@ -168,6 +170,7 @@ impl ConfigChecker<'_> {
                 self.note(at, member.key.span);
                 return None;
             }
+            // In Copilot CLI's words "*" means every tool, which is what no list means here.
             (Value::Array(items), COPILOT) if items.iter().any(is_star) => return None,
             (Value::Array(items), _) => items,
             (_, key) => {
@@ -175,6 +178,7 @@ impl ConfigChecker<'_> {
                 return None;
             }
         };
+        // Legal, and hardly ever meant: a warning, not an error.
         if items.is_empty() {
             let key = &member.key.value;
             let message = format!("`{key}` is empty: no tool of this server is exposed");

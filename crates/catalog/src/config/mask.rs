@@ -24,12 +24,14 @@ pub(crate) fn private_parts(document: &Document) -> Vec<Span> {
 /// The text of a config as it may be shown: everything that may be a secret, and comments, as `*`; nothing
 /// at all if it is not JSON.
 pub fn masked(text: &str) -> String {
+    // Without a structure nothing tells values from keys: nothing is shown.
     let Ok(document) = parse(text, OPTIONS) else {
         return String::new();
     };
     let hidden = private_parts(&document);
     let mask = |(at, c): (usize, char)| match c {
         '\n' | '\t' => c,
+        // One `*` for each character: lines and columns of the problem stay right.
         _ if hidden.iter().any(|span| span.contains(at)) => '*',
         _ => visible(c),
     };
@@ -237,6 +239,7 @@ fn role(key: &str) -> ValueRole {
         "url" | "serverUrl" | "httpUrl" => ValueRole::Address,
         "type" | "share" | "era" | "disabled" | "enabled" => ValueRole::Names,
         key if EXPOSE.iter().chain(&HIDE).any(|known| known.name == key) => ValueRole::Names,
+        // Numbers, too: a PIN or a numeric token is no less a secret.
         key if is_secret_name(key) => ValueRole::Secret,
         // A misspelt key is what the problem is about; its value is judged as strictly.
         key => match nearest(key, &SPELLINGS) {

@@ -70,6 +70,8 @@ impl ConfigReader<'_, '_> {
                 self.check.report(with_quoting_help(problem, item, may_be_secret));
                 continue;
             };
+            // The line is followed word by word: whether an argument may be a secret depends on the
+            // one before it.
             line.next(&text.value);
             list.extend(self.text(text, &at));
         }

@@ -10,6 +10,7 @@ use super::suspect::password_in_url;
 const SHORTEST: usize = 4;
 
 /// A line of a longer value (a PEM key) counts by itself from this length on.
+// A server that fails on a key prints the line it failed at, not the whole key.
 const SHORTEST_LINE: usize = 8;
 
 /// Words that are common in logs and no secret, even under the name `AUTH`.
@@ -40,12 +41,15 @@ impl Secrets {
     /// password of a URL, the token behind `Bearer`, each line of a key file.
     pub fn add(&mut self, name: &str, value: &str) {
         self.add_one(name, value);
+        // Servers log in JSON, where a value is escaped and no longer found as it was written.
         for spelling in json_spellings(value) {
             self.add_one(name, &spelling);
         }
         if let Some(password) = password_in_url(value) {
             self.add_one(name, password);
         }
+        // `Bearer TOKEN`: programs print the token alone. Two words at most: a sentence is not cut
+        // into its words.
         if let Some((_scheme, token)) = value.split_once(' ').filter(|(_, t)| !t.contains(' ')) {
             self.add_one(name, token);
         }
@@ -63,6 +67,8 @@ impl Secrets {
             return;
         };
         self.starts.add(*start);
+        // Kept in order while it is filled: values are added at the start, text is cleaned for as
+        // long as the server runs.
         let at = self.entries.partition_point(|entry| entry.value.len() >= value.len());
         self.entries.insert(at, NamedSecret { name: shown(name), value: value.to_owned() });
     }
@@ -105,6 +111,7 @@ impl Secrets {
         let (start, secret) = self.first(bytes, from)?;
         let mut end = start + secret.value.len();
         let mut inside = start + 1;
+        // Looked at byte by byte: the run may grow while it is walked.
         while inside < end {
             if let Some(overlapping) = self.at(bytes, inside) {
                 end = end.max(inside + overlapping.value.len());

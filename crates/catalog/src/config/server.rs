@@ -172,6 +172,7 @@ impl ConfigChecker<'_> {
         if let (Some((disabled, one)), Some((enabled, other))) = (disabled, enabled)
             && disabled == enabled
         {
+            // The later one is marked: the reader has just seen the first.
             let later = if one.key.span.start < other.key.span.start { other } else { one };
             let message = "`disabled` and `enabled` contradict each other";
             self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
@@ -230,6 +231,8 @@ impl ConfigReader<'_, '_> {
     ) -> Transport {
         let url = self.filled(member, at).unwrap_or_default();
         let key = member.key.value.as_str();
+        // The variables of a disabled server need not be set: its address may still hold
+        // references.
         let as_written = self.disabled && url.contains('$');
         let fault = if url.is_empty() || as_written { None } else { address_fault(&url) };
         if let Some(fault) = fault {
@@ -237,6 +240,7 @@ impl ConfigReader<'_, '_> {
             let problem = Problem::schema(&at.key(key), member.value.span, message);
             self.check.report(problem.help(fault.help()));
         }
+        // Some services put the key into the URL: it must not appear in errors and logs.
         if is_secret_value(&url) {
             self.secrets.add(key, &url);
         }
@@ -292,6 +296,7 @@ fn same_key(one: Option<&JsonMember>, other: &JsonMember) -> bool {
 fn variable_rule(name: &str, _value: &str) -> Option<&'static str> {
     match name {
         "" => Some("the name of a variable must not be empty"),
+        // POSIX, environ: entries are `NAME=value` and end with NUL.
         _ if name.contains(['=', '\0']) => Some("the name of a variable cannot contain `=` or NUL"),
         _ => None,
     }

@@ -16,6 +16,8 @@ pub fn parse(text: &str, options: Options) -> Result<Document, SyntaxError> {
             Ok(Document { root, comments: scan.comments, trailing_commas })
         }
         Err(fault) => {
+            // What was read before the fault is on the same lines: an error must not quote a
+            // secret.
             let mut private = parser.values;
             private.append(&mut parser.scan.comments);
             Err(SyntaxError { at: parser.scan.pos, fault, private })
@@ -140,6 +142,7 @@ impl Parser<'_> {
     }
 
     fn enter(&mut self) -> Result<(), JsonFault> {
+        // The parser recurses: the bound keeps a hostile file from overflowing the stack.
         if self.open.len() == self.scan.options.depth {
             return Err(JsonFault::TooDeep);
         }

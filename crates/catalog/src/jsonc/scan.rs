@@ -50,6 +50,7 @@ impl<'t> Scanner<'t> {
             return Err(JsonFault::Comment);
         }
         let length = length.ok_or(JsonFault::OpenComment)?;
+        // Kept: a comment may hold an old token, and is hidden where a line is quoted.
         self.comments.push(Span::new(self.pos, self.pos + length));
         self.pos += length;
         Ok(())
@@ -66,6 +67,7 @@ impl<'t> Scanner<'t> {
         self.pos += 1;
         loop {
             let rest = self.rest();
+            // RFC 8259, 7: control characters have to be escaped.
             let plain = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20));
             let plain = plain.unwrap_or(rest.len());
             text.value.push_str(rest.get(..plain).unwrap_or_default());
@@ -137,6 +139,8 @@ impl<'t> Scanner<'t> {
 
     /// The number under the cursor, as written.
     pub(crate) fn number(&mut self) -> Result<&'t str, JsonFault> {
+        // The whole run, also what cannot belong to a number: the error then marks all of `1_000`
+        // or `0x1f`.
         let run = leading(self.rest(), |c| {
             c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_')
         });
@@ -150,6 +154,7 @@ impl<'t> Scanner<'t> {
     fn number_until(&mut self, end: usize) -> Result<(), NumberFault> {
         self.eat(b"-");
         let leading_zero = self.peek() == Some(b'0');
+        // RFC 8259, 6: no leading zeros. Some parsers read them as octal numbers.
         if self.digits()? > 1 && leading_zero {
             return Err(NumberFault::LeadingZero);
         }

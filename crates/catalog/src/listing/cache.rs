@@ -23,6 +23,8 @@ impl CacheHint {
     pub(super) fn read(ttl_ms: Option<&[u8]>, scope: Option<&[u8]>) -> Self {
         Self {
             ttl_ms: ttl_ms.and_then(whole).unwrap_or_default(),
+            // Only a clear "public" lets others see it: a value that is not known counts as
+            // private.
             private: scope.and_then(decode).as_deref() != Some("public"),
         }
     }

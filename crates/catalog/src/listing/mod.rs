@@ -187,6 +187,7 @@ impl Listing {
         self.list(kind).keep(CacheHint::read(ttl, scope));
         let mut repairs = Repairs { kind, first: None, more: 0 };
         for element in elements(list) {
+            // A server that lists without end must not fill the memory, nor every client's context.
             if self.entries(kind).len() >= most {
                 let noun = kind.noun();
                 self.warnings
@@ -202,6 +203,8 @@ impl Listing {
         }
         self.warnings.extend(repairs.warning());
         match cursor {
+            // 2025-11-25, Pagination: a missing cursor ends the list. `null` is not in the schema,
+            // but servers write it for "none".
             None | Some(b"null") => Ok(None),
             Some(cursor) if cursor.starts_with(b"\"") => Ok(Some(cursor)),
             Some(cursor) => {
@@ -260,7 +263,10 @@ impl List {
             let fault = fault.to_string().replacen("name", kind.identity_noun(), 1);
             return Err(format!("a {noun} is left out: {fault}"));
         }
+        // Before the name is taken: a tool that is left out must not shut out a later one of its
+        // name.
         let headers = headers_of(kind, &name, definition, rules)?;
+        // A call carries only the name: a second entry could never be called.
         if !self.names.insert(name.clone()) {
             return Err(format!(
                 "it offers the {noun} `{name}` more than once; only the first is used"
@@ -306,6 +312,8 @@ fn headers_of(
 fn identity(kind: ListKind, definition: &[u8]) -> Result<(Span, String), String> {
     let (noun, key) = (kind.noun(), kind.identity());
     let mut names = members(definition).filter(|(name, _)| name == key).map(|(_, at)| at);
+    // Two members of one name are two names to different parsers (RFC 8259, 4): such an entry is
+    // not offered.
     let (first, second) = (names.next(), names.next());
     let name = first.and_then(|at| Some((at, decode(at.of(definition))?)));
     let (Some((name_at, name)), None) = (name, second) else {

@@ -21,6 +21,7 @@ pub(crate) struct Repaired {
 
 /// `None`: it is fine as it is. `name` is what the entry is called for by.
 pub(crate) fn repair(kind: ListKind, name: &str, definition: &[u8]) -> Option<Repaired> {
+    // Checked first: nearly all definitions stay as they are, and are not copied.
     if is_fine(kind, definition) {
         return None;
     }
@@ -29,6 +30,8 @@ pub(crate) fn repair(kind: ListKind, name: &str, definition: &[u8]) -> Option<Re
         work.schema();
     }
     if matches!(kind, ListKind::Resources | ListKind::Templates) {
+        // 2025-11-25, Resources, Data Types: `name` is required. What the entry is called for by is
+        // the only text that is surely there.
         work.required_text("name", name);
     }
     for member in ["title", "description"] {

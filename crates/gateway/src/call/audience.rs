@@ -8,6 +8,7 @@ use crate::lock::{Mutex, rank};
 
 #[derive(Debug, Default)]
 pub(crate) struct Audience {
+    // Weak: a session that ends without leaving must not be kept alive by this list.
     clients: Mutex<Vec<Weak<Client>>, rank::Audience>,
     /// There is only ever one client: whatever a server says is meant for it.
     exclusive: AtomicBool,
@@ -15,6 +16,7 @@ pub(crate) struct Audience {
 
 impl Audience {
     pub(crate) fn make_exclusive(&self) {
+        // Relaxed: set while the gateway is put together, before any client or server is there.
         self.exclusive.store(true, Ordering::Relaxed);
     }
 
@@ -24,6 +26,8 @@ impl Audience {
 
     pub(crate) fn join(&self, client: &Arc<Client>) {
         let mut clients = self.clients.lock();
+        // Here, where the list grows: so it never holds more than the clients there are, and a new
+        // one.
         clients.retain(|known| known.strong_count() > 0);
         clients.push(Arc::downgrade(client));
     }
@@ -34,10 +38,11 @@ impl Audience {
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        // Copied out: the caller writes to the clients, which must not happen under this lock.
         self.clients.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Those who may hear what this server says to nobody in particular.
+    /// The clients that may hear what this server says outside of any call.
     pub(crate) fn of(&self, server: &str) -> Vec<Arc<Client>> {
         let mut all = self.all();
         all.retain(|client| client.may_hear(server));

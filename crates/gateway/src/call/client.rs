@@ -1,13 +1,16 @@
-//! `Client`: one client as the rest of the gateway sees it: what it has open, what it can do, and
-//! the door for what concerns none of its calls.
+//! `Client`: one client as the rest of the gateway sees it: the calls it has open, what it can do, and
+//! the stream for what concerns none of its calls.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock, Weak};
 
+use foldhash::fast::RandomState;
 use tokio::sync::Notify;
-use trunkline_wire::{Edits, Id};
+use tokio_util::sync::CancellationToken;
+use trunkline_wire::{Edits, Id, Message};
 
-use crate::call::calls::{CallHandle, Calls};
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Level, ResponseSink};
 use crate::era::Stamp;
@@ -21,6 +24,7 @@ pub(crate) struct Client {
     open: Mutex<Calls, rank::ClientCalls>,
     /// The last open call has ended.
     idle: Notify,
+    // Never held while something is written: `stream` hands out a clone.
     stream: Mutex<Option<ResponseSink>, rank::ClientStream>,
     pub(super) questions: Mutex<Questions, rank::ClientQuestions>,
     pub(super) abilities: Mutex<Abilities, rank::ClientAbilities>,
@@ -28,13 +32,15 @@ pub(crate) struct Client {
     level: Mutex<Option<Level>, rank::ClientLevel>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
     said: Mutex<ClientIntroduction, rank::ClientIntroduction>,
-    /// Who it is to those who keep account.
+    /// The caller's name in events and audit records.
+    // Set once, when the caller is known, and read by every record without a lock.
     who: OnceLock<Arc<str>>,
-    /// Whose it is, where clients have to say that: the same for the same caller.
+    /// The authenticated caller, where authentication is required: equal for equal callers.
     principal: OnceLock<Arc<[u8]>>,
-    /// `None`: nothing is kept from it.
+    /// `None`: it may see everything.
     grant: Option<Arc<dyn Grant>>,
-    /// Who knows whether it is still there, where that can be doubted.
+    /// Knows whether the client is still there; only where it need not stay connected.
+    // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
 }
 
@@ -62,34 +68,35 @@ impl Client {
         Self { grant, ..Self::default() }
     }
 
-    /// May it hear what this server says to nobody in particular?
+    /// May it hear what this server says outside of any call?
     pub(crate) fn may_hear(&self, server: &str) -> bool {
         self.grant.as_ref().is_none_or(|grant| grant.all_of(server))
     }
 
-    /// Notes that a call is open. False if the client has another one open under that id.
-    pub(crate) fn open(&self, id: &Id, ticket: CallHandle) -> bool {
-        self.open.lock().insert(id, ticket)
+    /// Records an open call. False if the client has another one open under that id.
+    pub(crate) fn open(&self, id: &Id, handle: CallHandle) -> bool {
+        self.open.lock().insert(id, handle)
     }
 
     pub(crate) fn is_open(&self, id: &Id) -> bool {
         self.open.lock().contains(id)
     }
 
-    /// Takes the call out: whoever gets the ticket decides its outcome.
+    /// Takes the call out. The caller that gets the handle decides the outcome of the call.
     pub(crate) fn take(&self, id: &Id) -> Option<CallHandle> {
         let mut open = self.open.lock();
-        let ticket = open.remove(id);
+        let handle = open.remove(id);
+        // Under the lock: `idle` looks under it, too, and cannot miss the last call.
         if open.is_empty() {
             self.idle.notify_waiters();
         }
-        ticket
+        handle
     }
 
     /// The calls that still have no outcome.
     pub(crate) fn open_calls(&self) -> Vec<(Id, CallHandle)> {
         let open = self.open.lock();
-        open.iter().map(|(id, ticket)| (id.clone(), ticket.clone())).collect()
+        open.iter().map(|(id, handle)| (id.clone(), handle.clone())).collect()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -99,6 +106,7 @@ impl Client {
     /// Waits until no call is open.
     pub(crate) async fn idle(&self) {
         loop {
+            // Made before looking: a call that ends in between still wakes this one.
             let idle = self.idle.notified();
             if self.is_idle() {
                 return;
@@ -107,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Calls of this client are this one's, to those who keep account.
+    /// Names the caller in events and audit records of this client's calls.
     pub(crate) fn set_label(&self, who: Arc<str>) {
         drop(self.who.set(who)); // once known, it stays the same
     }
@@ -116,7 +124,7 @@ impl Client {
         self.who.get().cloned()
     }
 
-    /// It is this caller's.
+    /// Names the authenticated caller behind this client.
     pub(crate) fn belongs_to(&self, caller: &Pass) {
         self.set_label(Arc::clone(&caller.label));
         drop(self.principal.set(Arc::clone(&caller.who)));
@@ -126,26 +134,26 @@ impl Client {
         self.principal.get()
     }
 
-    /// Its front is to be asked whether it is still there.
+    /// The front that knows whether the client is still there.
     pub(crate) fn watched_by(&self, presence: Weak<dyn Presence>) {
         drop(self.presence.set(presence)); // a client has one front
     }
 
-    /// Seconds since it was last heard of; `None`: it is there, as far as anybody can tell.
+    /// Seconds since it was last heard of; `None`: it is connected, as far as is known.
     pub(crate) fn absent_seconds(&self) -> Option<u32> {
         self.presence.get()?.upgrade()?.absent_seconds()
     }
 
-    /// From now on, what concerns no call leaves through this door.
-    pub(crate) fn set_stream(&self, door: Option<ResponseSink>) {
-        *self.stream.lock() = door;
+    /// Messages that concern no call leave through this sink from now on.
+    pub(crate) fn set_stream(&self, sink: Option<ResponseSink>) {
+        *self.stream.lock() = sink;
     }
 
     pub(crate) fn stream(&self) -> Option<ResponseSink> {
         self.stream.lock().clone()
     }
 
-    /// Sends something that concerns no call. False if nobody is there to take it.
+    /// Sends a message that concerns no call. False: the client has no open stream.
     pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let stream = self.stream();
         stream.is_some_and(|stream| stream.say(bytes, edits, touched))
@@ -153,6 +161,7 @@ impl Client {
 
     pub(crate) fn set_level(&self, level: Level) {
         *self.level.lock() = Some(level);
+        // The stamp names the level: it is made anew for the next request.
         self.said.lock().stamp = None;
     }
 
@@ -175,6 +184,7 @@ impl Client {
 
     /// What stands in its requests to servers of the stateless era.
     pub(crate) fn stamp(&self) -> Stamp {
+        // First, so that no two of a client's locks are held at once.
         let level = self.level().map(Level::name);
         let mut said = self.said.lock();
         let ClientIntroduction { info, capabilities, stamp, is_quiet } = &mut *said;
@@ -191,6 +201,137 @@ impl Client {
         match (self.level(), level) {
             (Some(least), Some(level)) => level >= least,
             _ => true,
+        }
+    }
+}
+
+/// Where an open call is.
+#[derive(Clone, Debug)]
+pub(crate) enum CallHandle {
+    /// With a server, under our id.
+    Sent { owner: Arc<dyn CallOwner>, id: u32 },
+    /// Still here, waiting for a server to start.
+    Waiting(Waiting),
+}
+
+/// A request that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) sink: ResponseSink,
+}
+
+/// The calls a client has open, by the ids it gave. The first needs no map: a stateless request is all that
+/// its client has open.
+#[derive(Debug, Default)]
+struct Calls {
+    first: Option<(Id, CallHandle)>,
+    more: HashMap<Id, CallHandle, RandomState>,
+}
+
+/// Capacity for open calls that is kept after a burst.
+// One burst of calls must not cost a session its memory for as long as it lasts.
+const KEPT_CAPACITY: usize = 4096;
+
+impl Calls {
+    /// False if there is one of that id.
+    fn insert(&mut self, id: &Id, handle: CallHandle) -> bool {
+        match &self.first {
+            Some((first, _)) if first == id => false,
+            Some(_) => match self.more.entry(id.clone()) {
+                Entry::Occupied(_) => false,
+                Entry::Vacant(place) => {
+                    place.insert(handle);
+                    true
+                }
+            },
+            // The first place may be free while the map is not empty: no id is open twice,
+            // whichever place it has (JSON-RPC 2.0, 4).
+            None if self.more.contains_key(id) => false,
+            None => {
+                self.first = Some((id.clone(), handle));
+                true
+            }
+        }
+    }
+
+    fn contains(&self, id: &Id) -> bool {
+        self.first.as_ref().is_some_and(|(first, _)| first == id) || self.more.contains_key(id)
+    }
+
+    fn remove(&mut self, id: &Id) -> Option<CallHandle> {
+        if let Some((_, handle)) = self.first.take_if(|(first, _)| first == id) {
+            return Some(handle);
+        }
+        let handle = self.more.remove(id);
+        if self.more.is_empty() && self.more.capacity() > KEPT_CAPACITY {
+            self.more.shrink_to(0);
+        }
+        handle
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Id, &CallHandle)> {
+        self.first.iter().map(|(id, handle)| (id, handle)).chain(&self.more)
+    }
+}
+
+/// The holder of open calls to one server, as clients know it: a connection, a wait queue, or a round of
+/// questions.
+pub(crate) trait CallOwner: Debug + Send + Sync {
+    /// The client has cancelled the call with this id of ours.
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet);
+    /// Trunkline ends: the call gets an error that says whether it may have run.
+    fn abandon(&self, id: u32, touched: &mut FlushSet);
+    /// A message to the server that needs no answer: a client's answer to its question.
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet);
+    /// Do calls only wait here, for their server or for their turn?
+    fn is_wait_queue(&self) -> bool {
+        false
+    }
+}
+
+/// How a client has cancelled a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cancel<'a> {
+    /// By saying so.
+    Said(&'a Message<'a>),
+    /// By not waiting any more.
+    Left,
+    /// It has not: it may not be here any more, and still waits.
+    TurnedOut,
+    /// By ending its session: it still waits for the answers to its requests.
+    SessionEnded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Discard, ResponseSink, Waiting};
+    use tokio_util::sync::CancellationToken;
+
+    fn handle() -> CallHandle {
+        let sink = ResponseSink::Responder(Arc::new(Discard));
+        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink })
+    }
+
+    #[test]
+    fn each_id_is_open_once_whichever_place_it_has() {
+        let mut calls = Calls::default();
+        let ids: Vec<_> = [&b"1"[..], b"\"1\"", b"2", b"1.5"].into_iter().map(Id::new).collect();
+        for _ in 0..2 {
+            assert!(ids.iter().all(|id| calls.insert(id, handle())));
+            assert!(!ids.iter().any(|id| calls.insert(id, handle())));
+            assert!(ids.iter().all(|id| calls.contains(id)) && calls.iter().count() == ids.len());
+            // The place that is there is free again, and still no id is open twice.
+            assert!(ids.iter().take(1).all(|id| calls.remove(id).is_some()));
+            assert!(!ids.iter().skip(1).any(|id| calls.insert(id, handle())));
+            assert!(!calls.is_empty());
+            assert!(ids.iter().skip(1).all(|id| calls.remove(id).is_some()));
+            assert!(calls.is_empty() && ids.iter().all(|id| calls.remove(id).is_none()));
         }
     }
 }

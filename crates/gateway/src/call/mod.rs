@@ -1,14 +1,12 @@
-//! What flows is a call: who asked (`Client`), where its answer leaves (`ResponseSink`), and who carries it
-//! meanwhile (`CallOwner`). Whoever takes a call out of its `Client` owes it its one outcome.
+//! A call: who made it (`Client`), where its answer goes (`ReplyTo`, `ResponseSink`), and which part of the
+//! gateway holds it (`CallOwner`). The code that takes a call out of its `Client` gives it its one outcome.
 
 mod audience;
-mod call_owner;
-mod calls;
 mod client;
 mod question;
 mod record;
-mod request_era;
 mod response_sink;
+mod stateless;
 mod trace;
 
 use std::cell::Cell;
@@ -17,21 +15,20 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
-pub(crate) use call_owner::{CallOwner, Cancel};
-pub(crate) use calls::{CallHandle, Waiting};
-pub(crate) use client::{Client, Presence};
+pub(crate) use client::{CallHandle, CallOwner, Cancel, Client, Presence, Waiting};
 pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
-pub(crate) use request_era::{Refused, RequestEra, Stateless};
 pub(crate) use response_sink::{Discard, Payload, Responder, ResponseSink};
+pub(crate) use stateless::{Refused, Stateless};
 
 use crate::deadlines::Tick;
+use crate::era::Era;
 use crate::error::CallError;
 use crate::events::Outcome;
 use crate::pump::FlushSet;
 
-/// The way back of one call. Whoever holds it owes the call its one outcome: dropped without one, it
-/// answers with an internal error, and a debug build panics.
+/// Where the answer to one call goes. Its holder has to give the call its one outcome: dropped without one,
+/// it answers with an internal error, and a debug build panics.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
     pub(crate) client: Arc<Client>,
@@ -41,21 +38,43 @@ pub(crate) struct ReplyTo {
     pub(crate) sink: ResponseSink,
     pub(crate) request_era: RequestEra,
     pub(crate) refused: Refused,
-    /// The request as the server got it, where it may have to be made again or be recognised.
+    /// The request as the server got it, if it may be sent again or has to be recognised when it comes again.
     pub(crate) kept: Option<Box<[u8]>>,
     /// How often its server has asked something.
     pub(crate) rounds: u8,
-    /// What is needed to hand the call over again, where its server is expected back when it goes.
+    /// The copy that is sent again after a restart of the server; `None`: it is not sent again.
     pub(crate) replay: Option<Box<Replay>>,
-    /// What is told at its end, where somebody is told.
+    /// What events and traces are made of when the call ends; `None`: there are no observers.
     pub(crate) record: Option<Arc<CallRecord>>,
-    /// It asks for a list of tasks, and is to be shown its client's own.
+    /// It is a `tasks/list` whose answer is reduced to the client's own tasks.
     pub(crate) lists_tasks: bool,
-    /// It has its outcome, or another holder of the call decides it.
+    /// The call has its outcome, or another holder will give it.
+    // A `Cell`: a reply is handed from holder to holder and never shared between threads.
     settled: Cell<bool>,
 }
 
-/// A call that was not taken, and why. It is not open in its client.
+/// How a client makes its requests: in a session, or each standing for itself.
+#[derive(Clone, Debug)]
+pub(crate) enum RequestEra {
+    /// It said `initialize` before.
+    Session,
+    Stateless(Arc<Stateless>),
+}
+
+impl RequestEra {
+    pub(crate) fn is_session(&self) -> bool {
+        matches!(self, Self::Session)
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        match self {
+            Self::Session => Era::Legacy,
+            Self::Stateless(_) => Era::Modern,
+        }
+    }
+}
+
+/// A call that was not accepted, and why. It is not open in its client.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     pub(crate) reply: ReplyTo,
@@ -74,14 +93,14 @@ impl Rejected {
     }
 }
 
-/// A request that can be handed over again.
+/// A request that can be sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     /// As the client wrote it, with the server's own name for what it is about.
     pub(crate) request: Box<[u8]>,
-    /// When it is late, however often it is handed over.
+    /// Its deadline, however often it is sent.
     pub(crate) deadline: Option<Tick>,
-    /// How often it was with a server that went: it may have run.
+    /// How often its server went away while it had the request: it may have run.
     pub(crate) cut_off: u8,
 }
 
@@ -92,6 +111,7 @@ impl Replay {
         for (span, new) in changes {
             edits.add(*span, new);
         }
+        // Room for a longer name: the copy is made for every call that may be repeated.
         let mut request = Vec::with_capacity(message.bytes.len() + 64);
         edits.write(message.bytes, &mut request);
         Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
@@ -122,9 +142,11 @@ impl ReplyTo {
         }
     }
 
-    /// Takes the call out of its client: from now on this one decides its outcome. False: another
-    /// one does, or has.
+    /// Takes the call out of its client, so that this holder decides its outcome. False: another
+    /// holder does, or has.
     pub(crate) fn claim(&self) -> bool {
+        // Of several that want to end the call (answer, cancellation, timeout, end of the server)
+        // only one finds it in the client: that makes it exactly one outcome.
         let is_claimed = self.client.take(&self.id).is_some();
         self.settled.set(!is_claimed);
         is_claimed
@@ -135,9 +157,10 @@ impl ReplyTo {
         if !self.claim() {
             return;
         }
+        // Before it is written: that its client has gone is no reason to answer it again.
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.answered(payload.bytes());
+        if let Some(record) = &self.record {
+            record.answered(payload.bytes());
         }
         let taken =
             self.id.with_token(|id| self.sink.answer(payload, &Edits::one(id_at, id), touched));
@@ -159,8 +182,8 @@ impl ReplyTo {
             return;
         }
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.answered(payload.bytes());
+        if let Some(record) = &self.record {
+            record.answered(payload.bytes());
         }
         self.id.with_token(|id| {
             let mut edits = Edits::one(id_at, id);
@@ -200,8 +223,8 @@ impl ReplyTo {
     /// Answers with an error; the call has been taken out of its client, or was never open there.
     pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut FlushSet) {
         self.settled.set(true);
-        if let Some(note) = &self.record {
-            note.failed(error);
+        if let Some(record) = &self.record {
+            record.failed(error);
         }
         let era = self.request_era.era();
         let response = self.id.with_token(|id| error.response_in(era, id));
@@ -214,6 +237,8 @@ impl ReplyTo {
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.settled.set(true);
         self.noted(Outcome::Cancelled);
+        // Over HTTP the requests of an ended session are still open exchanges: each needs a
+        // response.
         if matches!(how, Cancel::SessionEnded) {
             let (era, error) = (self.request_era.era(), CallError::SessionEnded { may_have_run });
             let response = Payload::Owned(self.id.with_token(|id| error.response_in(era, id)));
@@ -229,21 +254,21 @@ impl ReplyTo {
         self.sink.unanswered(touched);
     }
 
-    /// The call has ended without an answer.
+    /// Records the end of a call that got no answer of its server.
     pub(crate) fn noted(&self, outcome: Outcome) {
-        if let Some(note) = &self.record {
-            note.ended(outcome, 0);
+        if let Some(record) = &self.record {
+            record.ended(outcome, 0);
         }
     }
 
-    /// Who asks, for whoever is told.
+    /// Who made the call, for its record.
     pub(crate) fn asker(&self) -> Asker<'_> {
         Asker { client: &self.client, request_era: &self.request_era, sink: &self.sink }
     }
 
-    /// May it have run on a server that went?
+    /// May it have run on a server that went away?
     pub(crate) fn has_run(&self) -> bool {
-        self.replay.as_ref().is_some_and(|again| again.cut_off > 0)
+        self.replay.as_ref().is_some_and(|replay| replay.cut_off > 0)
     }
 
     /// Passes progress on, under the client's own token.
@@ -268,6 +293,7 @@ impl ReplyTo {
     fn answer_forgotten(&self) {
         tracing::error!(id = ?self.id, "a call was dropped without an answer: please report this");
         let mut touched = FlushSet::default();
+        // Before it is answered: whoever else holds it must not answer it, too.
         self.client.take(&self.id);
         self.fail_taken(&CallError::Internal("the call was lost on its way"), &mut touched);
         touched.flush();

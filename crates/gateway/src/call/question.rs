@@ -78,7 +78,7 @@ impl Abilities {
         let mode = |name| member(modes, name).is_some_and(|value| value.starts_with(b"{"));
         Self {
             sampling: has(Ability::Sampling),
-            // Whoever names no mode can fill in forms.
+            // 2025-11-25, Elicitation, Capabilities: a client that names no mode supports forms.
             elicitation: has(Ability::Elicitation) && (mode("form") || !mode("url")),
             urls: mode("url"),
             roots: has(Ability::Roots),
@@ -150,7 +150,7 @@ impl Client {
         &self,
         message: &Message<'_>,
         from: &Arc<dyn CallOwner>,
-        door: &ResponseSink,
+        sink: &ResponseSink,
         touched: &mut FlushSet,
     ) -> bool {
         let token = message.params.meta.progress_token;
@@ -159,13 +159,14 @@ impl Client {
             id: message.id().into(),
             token: token.map(|span| span.of(message.bytes).into()),
         };
+        // Recorded before it is sent: the answer may come while `say` still runs on another thread.
         let Some(id) = self.questions.lock().add(question) else { return false };
         let asked = number(id, |digits| {
             let mut edits = Edits::new();
             for span in [message.id, token].into_iter().flatten() {
                 edits.add(span, digits);
             }
-            door.say(message.bytes, &edits, touched)
+            sink.say(message.bytes, &edits, touched)
         });
         if !asked {
             self.questions.lock().open.remove(&id);
@@ -208,6 +209,7 @@ impl Client {
     ) {
         let theirs = Arc::downgrade(from);
         let token = id_at.of(message.bytes);
+        // Not held while the client is told: writing takes the locks of its stream.
         let found = self.questions.lock().of(&theirs, Some(token)).first().copied();
         if let Some(id) = found {
             self.questions.lock().open.remove(&id);
@@ -226,6 +228,7 @@ impl Client {
     ) {
         let theirs = self.questions.lock().of(&Arc::downgrade(from), None);
         for id in theirs {
+            // Each is taken out on its own: the client may answer some of them meanwhile.
             if self.questions.lock().open.remove(&id).is_some() {
                 let message = format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
@@ -236,8 +239,9 @@ impl Client {
         }
     }
 
-    /// The client has gone: whoever asked it something learns that.
+    /// The client has gone: servers that wait for an answer of it get an error.
     pub(crate) fn leave_questions(&self, touched: &mut FlushSet) {
+        // Taken out first: `pass` takes the server's locks, which rank above this one.
         let open = std::mem::take(&mut self.questions.lock().open);
         for question in open.into_values() {
             if let Some(from) = question.from.upgrade() {
@@ -251,6 +255,8 @@ impl Client {
 
 impl Questions {
     fn add(&mut self, question: OpenQuestion) -> Option<u32> {
+        // A client that answers nothing must not collect questions without end; the server is told
+        // that it cannot be asked.
         if self.open.len() >= OPEN_QUESTIONS {
             return None;
         }

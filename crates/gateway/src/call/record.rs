@@ -1,5 +1,4 @@
-//! `CallRecord`: what is written down about a call while it runs, for those who are told of its end. Only
-//! made where somebody is.
+//! `CallRecord`: what events and traces of a call are made of. It exists only if there are observers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnd
 use crate::identity::Identity;
 use crate::traces::{SpanKind, Traces};
 
-/// Who is told what becomes of calls.
+/// Receivers of events and traces of calls.
 #[derive(Debug)]
 pub(crate) struct Observers {
     pub(crate) events: Option<EventSink>,
@@ -23,7 +22,7 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// `None`: nobody is.
+    /// `None`: there are none.
     pub(crate) fn new(
         events: Option<EventSink>,
         traces: Option<Arc<dyn Traces>>,
@@ -39,9 +38,9 @@ pub(crate) struct CallRecord {
     id: Arc<str>,
     who: Option<Arc<str>>,
     started: Instant,
-    /// For whoever counts calls of tools.
+    /// For the event sink.
     account: Option<Account>,
-    /// For whoever follows requests.
+    /// For the trace.
     trace: Option<Trace>,
 }
 
@@ -114,6 +113,8 @@ impl CallRecord {
             Some(Account {
                 sink: sink.clone(),
                 tool: name.and_then(decode).unwrap_or_default().into_owned(),
+                // A hash, never the arguments: they may hold secrets, and an audit only has to tell
+                // calls apart.
                 argument_hash: hash(arguments),
                 bytes_in: message.bytes.len(),
                 manner: manner_of(asker),
@@ -123,6 +124,7 @@ impl CallRecord {
         if account.is_none() && trace.is_none() {
             return None;
         }
+        // The name of now: the event shows what the server was called when the call was made.
         let (id, server, who) = (Arc::clone(server.id()), server.name(), asker.client.who());
         Some(Arc::new(Self { server, id, who, started: Instant::now(), account, trace }))
     }
@@ -231,7 +233,7 @@ fn about(message: &Message<'_>) -> Option<String> {
     Some(said.chars().take(MOST_ABOUT).collect())
 }
 
-/// Whoever writes it down need not keep what somebody made up at length.
+/// Bounded: a client may make up a name of any length, and it is stored.
 const MOST_ABOUT: usize = 256;
 
 fn hash(bytes: &[u8]) -> [u8; 32] {
@@ -244,6 +246,7 @@ fn hash(bytes: &[u8]) -> [u8; 32] {
 
 /// What a response says. Most say neither word, and are not read any further.
 fn judged(answer: &[u8]) -> Outcome {
+    // A search over the bytes is far cheaper than a scan, and answers may be megabytes.
     let says = |word: &[u8]| memmem::find(answer, word).is_some();
     if !says(b"\"isError\"") && !says(b"\"error\"") && !says(b"\"input_required\"") {
         return Outcome::Ok;

@@ -24,7 +24,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Puts it into an outbox, framed and with these changes. False: nobody takes it.
+    /// Puts it into an outbox, framed and with these changes. False: the stream is closed.
     pub(crate) fn put(self, outbox: &Outbox, frame: Frame<'_>, edits: &Edits<'_>) -> bool {
         let put = match self {
             Self::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
@@ -42,7 +42,7 @@ pub(crate) enum ResponseSink {
     Responder(Arc<dyn Responder>),
 }
 
-/// A door of its own kind. False: nobody is there to take the message.
+/// Writes messages to a client in the framing of its front. False: the client has gone.
 pub(crate) trait Responder: Debug + Send + Sync {
     /// A message before or besides the answer: progress, a question, a word of the log.
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
@@ -76,10 +76,11 @@ impl ResponseSink {
     pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         match self {
             Self::Line(outbox) => {
+                // The put never blocks; the flush at the end of the round writes it.
                 touched.note(outbox);
                 outbox.put(bytes, edits).is_ok()
             }
-            Self::Responder(exit) => exit.say(bytes, edits, touched),
+            Self::Responder(responder) => responder.say(bytes, edits, touched),
         }
     }
 
@@ -98,7 +99,7 @@ impl ResponseSink {
                 };
                 put.is_ok()
             }
-            Self::Responder(exit) => exit.answer(payload, edits, touched),
+            Self::Responder(responder) => responder.answer(payload, edits, touched),
         }
     }
 
@@ -112,7 +113,7 @@ impl ResponseSink {
     ) -> bool {
         match self {
             Self::Line(_) => self.answer(payload, edits, touched),
-            Self::Responder(exit) => exit.refuse(code, payload, edits, touched),
+            Self::Responder(responder) => responder.refuse(code, payload, edits, touched),
         }
     }
 
@@ -130,42 +131,43 @@ impl ResponseSink {
                 let tail = [tail, LINE.tail].concat();
                 outbox.put_shared(Frame { head, tail: &tail }, body).is_ok()
             }
-            Self::Responder(exit) => {
+            Self::Responder(responder) => {
+                // A copy: HTTP needs the length in front, and lists are asked for rarely.
                 let whole = [head, body, tail].concat();
-                exit.answer(Payload::Owned(whole), &Edits::new(), touched)
+                responder.answer(Payload::Owned(whole), &Edits::new(), touched)
             }
         }
     }
 
     pub(crate) fn handed_over(&self) {
-        if let Self::Responder(exit) = self {
-            exit.handed_over();
+        if let Self::Responder(responder) = self {
+            responder.handed_over();
         }
     }
 
     pub(crate) fn parent(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Responder(exit) => exit.parent(),
+            Self::Responder(responder) => responder.parent(),
         }
     }
 
     pub(crate) fn asked(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Responder(exit) => exit.asked(),
+            Self::Responder(responder) => responder.asked(),
         }
     }
 
     pub(crate) fn unanswered(&self, touched: &mut FlushSet) {
         match self {
             Self::Line(_) => {}
-            Self::Responder(exit) => exit.unanswered(touched),
+            Self::Responder(responder) => responder.unanswered(touched),
         }
     }
 }
 
-/// The door of messages that have no answer.
+/// The sink of messages that have no answer: it drops everything.
 #[derive(Debug)]
 pub(crate) struct Discard;
 

@@ -23,7 +23,7 @@ pub(crate) struct Trace {
     handed: AtomicU64,
 }
 
-/// A longer method is nobody's that could be looked for.
+/// Methods of the protocol are shorter: the rest of a longer one is cut off.
 const LONGEST_METHOD: usize = 64;
 
 impl Trace {
@@ -32,15 +32,15 @@ impl Trace {
         traces: &Arc<dyn Traces>,
         message: &Message<'_>,
         own: Option<&[u8]>,
-        door: &ResponseSink,
+        sink: &ResponseSink,
         hop: SpanKind,
     ) -> Option<Self> {
         let said = message.params.meta.span.and_then(|meta| find(message.bytes, meta, &[PARENT]));
         let said = said.and_then(|at| decode(at.of(message.bytes)));
-        let trail = traces.begin([said.as_deref(), door.parent()])?;
+        let trail = traces.begin([said.as_deref(), sink.parent()])?;
         let method = message.method();
         let method = String::from_utf8_lossy(&method).chars().take(LONGEST_METHOD).collect();
-        let target = target(message, own, door.asked());
+        let target = target(message, own, sink.asked());
         let (traces, began) = (Arc::clone(traces), SystemTime::now());
         Some(Self { traces, trail, method, target, hop, began, handed: AtomicU64::new(0) })
     }
@@ -49,6 +49,8 @@ impl Trace {
     pub(crate) fn handed(&self, started: Instant) {
         let after = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX - 1);
         // If it was there before, that stays.
+        // Relaxed: the number is all there is; `ended` reads it after the answer, which came later.
+        // 0 means "never", so the time is kept plus one.
         let _ = self.handed.compare_exchange(0, after + 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -97,7 +99,8 @@ fn target(message: &Message<'_>, own: Option<&[u8]>, asked: Option<&str>) -> Opt
     Some(Target { is_prompt, asked, own })
 }
 
-/// Where `token` belongs in the request, and with what around it. `None`: there is no room for it.
+/// Where `token` belongs in the request, and with what around it. `None`: its params or `_meta` are no
+/// object.
 fn told(message: &Message<'_>, token: &[u8]) -> Option<(Span, Vec<u8>)> {
     let params = message.params.span.filter(|at| at.of(message.bytes).starts_with(b"{"))?;
     let Some(meta) = message.params.meta.span else {

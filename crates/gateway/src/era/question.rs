@@ -77,6 +77,8 @@ pub(crate) fn requests_in(result: &[u8], id: impl Fn(&str) -> String) -> Vec<Inp
             let params = member(request, "params").filter(|params| params.starts_with(b"{"));
             let mut params = params.unwrap_or(b"{}").to_vec();
             let mode = member(&params, "mode").and_then(decode);
+            // 2025-11-25, Elicitation, URL mode: `elicitationId` is required there; the stateless
+            // era does not have it.
             let needs_id =
                 mode.as_deref() == Some("url") && member(&params, "elicitationId").is_none();
             if needs_id {
@@ -115,6 +117,8 @@ pub(crate) fn retried(
         new.extend_from_slice(state);
     }
     let params = message_params(request);
+    // Those of the round before: each retry carries the answers and the state of the last result
+    // alone.
     let fresh = without(params, |key| key == "inputResponses" || key == "requestState");
     with_params(request, &with(&fresh, &new))
 }

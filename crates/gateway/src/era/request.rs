@@ -40,6 +40,8 @@ impl Stamp {
         if info.starts_with(b"{") {
             put(info_key, info);
         }
+        // 2026-07-28, Overview, General fields: required in every request, also of a client that
+        // declared nothing.
         put(capabilities_key, if capabilities.starts_with(b"{") { capabilities } else { b"{}" });
         if let Some(level) = level {
             put(level_key, format!("\"{level}\"").as_bytes());
@@ -66,6 +68,8 @@ impl Stamp {
             if !is_meta(key, value) {
                 return Member::Kept;
             }
+            // What the client wrote under a reserved key would stand there twice, and contradict
+            // ours.
             let cleaned = without(value, |key| RESERVED.contains(&key));
             Member::Changed(with(&cleaned, &self.0))
         })
@@ -105,6 +109,8 @@ pub(crate) fn untagged(message: &Message<'_>) -> Vec<u8> {
             return Member::Kept;
         }
         match without(value, |key| key == SUBSCRIPTION) {
+            // An empty `_meta` was made by the mark alone: the notification leaves as its server
+            // would write it for one client.
             meta if is_empty(&meta) => Member::Dropped,
             meta => Member::Changed(meta),
         }
@@ -135,10 +141,13 @@ pub(crate) fn digest(params: &[u8]) -> [u8; 32] {
             (key, canonical)
         })
         .collect();
+    // The order of members means nothing (RFC 8259, 4): a client that comes again may write another
+    // one.
     parts.sort();
     let mut context = Context::new(&SHA256);
     for (key, value) in parts {
         for part in [key.as_bytes(), &value] {
+            // With its length: else `ab` + `c` and `a` + `bc` would be the same request.
             context.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
             context.update(part);
         }
@@ -147,6 +156,7 @@ pub(crate) fn digest(params: &[u8]) -> [u8; 32] {
 }
 
 /// Deeper than any request is; what is deeper counts as it is spelt.
+// Bounded: the walk recurses, and a request may be nested as deep as it likes.
 const CANONICAL_DEPTH: u8 = 64;
 
 /// JSON with the members of objects in the order of their keys, without space between tokens and

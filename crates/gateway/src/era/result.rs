@@ -12,6 +12,8 @@ pub(crate) fn additions(result: &[u8], cacheable: bool) -> Vec<u8> {
         return Vec::new();
     }
     let has = |wanted: &str| members(result).any(|(key, _)| key == wanted);
+    // A server of the older era promised nothing about keeping its results: stale at once, and for
+    // this client alone.
     let hints = [("ttlMs", "0"), ("cacheScope", "\"private\"")];
     let hints = hints.iter().filter(|_| cacheable);
     let wanted = [("resultType", "\"complete\"")];
@@ -53,6 +55,7 @@ const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// `asks_urls`: the client can be sent to a URL.
 pub(crate) fn refusal_for_modern(error: &[u8], asks_urls: bool) -> Translated {
     match code_of(error) {
+        // 2026-07-28 answers an unknown resource with "invalid params"; -32002 is no longer used.
         Some(RESOURCE_NOT_FOUND) => Translated::Code("-32602"),
         // The protocol keeps these for itself: they would mean something else.
         Some(-32099..=-32020) if code_of(error) != Some(URL_ELICITATION_REQUIRED) => {

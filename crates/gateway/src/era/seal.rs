@@ -44,6 +44,7 @@ impl Seal {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).ok()?;
         let mut sealed = [&expires.to_le_bytes()[..], what].concat();
+        // Bound, not stored: what the state belongs to is checked without making it longer.
         let aad = Aad::from(joined(bound));
         let unique = Nonce::assume_unique_for_key(nonce); // 96 random bits, few messages
         self.key.seal_in_place_append_tag(unique, aad, &mut sealed).ok()?;
@@ -61,6 +62,7 @@ impl Seal {
             bytes.split_first_chunk_mut::<NONCE_LEN>().ok_or(Unsealable::Foreign)?;
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let plain = self.key.open_in_place(nonce, Aad::from(joined(bound)), sealed);
+        // One error for every reason: who tries out states learns nothing from it.
         let plain = plain.map_err(|_| Unsealable::Foreign)?;
         let (expires, what) = plain.split_first_chunk::<EXPIRY>().ok_or(Unsealable::Foreign)?;
         if now >= u64::from_le_bytes(*expires) {

@@ -115,6 +115,7 @@ pub(super) async fn call(
         parent: call.traceparent,
         asked: call.asked,
     };
+    // Made before the call is handed over: a caller that goes away at any later point cancels it.
     let cancel = CancelOnDrop { client: Arc::clone(&client) };
     hand_over(server, &message, client, &Arc::new(exit));
     let answer = match call.deadline {
@@ -306,6 +307,7 @@ struct InternalSink {
 
 impl InternalSink {
     fn send(&self, returned: CallResponse) -> bool {
+        // Taken: a second answer finds no receiver.
         self.sender.lock().take().is_some_and(|sender| sender.send(returned).is_ok())
     }
 }

@@ -112,6 +112,7 @@ impl Fleet {
         for spec in servers.into_iter().filter(|spec| !spec.disabled) {
             let key = spec.key.clone();
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
+                // Filter and name do not touch the process: they change while it runs.
                 same.set_filter(&spec.filter);
                 same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
@@ -147,6 +148,8 @@ impl Fleet {
     }
 
     fn attend(&self, server: &Arc<Server>) {
+        // Relaxed: the flag says that a supervisor exists; what that does is ordered by its own
+        // start.
         server.signals.is_attended.store(true, Ordering::Relaxed);
         let task = supervise(Arc::clone(server), self.supervisor.clone());
         drop(self.supervisors.spawn_on(task, &self.runtime));
@@ -171,6 +174,7 @@ impl Fleet {
         if servers.iter().any(is_taken) {
             return false;
         }
+        // Only a real change is told: a view is assembled anew for each.
         if server.key.rename(name) {
             self.registry.changed();
             self.services.news.send_replace(());
@@ -226,6 +230,7 @@ impl Fleet {
         let mut leaving = self.registry.privates_of(server);
         leaving.push(Arc::clone(server));
         let (pending, done) = (open_calls(&leaving), CancellationToken::new());
+        // Private processes count, too: their calls are calls to this server.
         if pending == 0 || patience.is_zero() {
             leaving.iter().for_each(|server| server.signals.dismissed.cancel());
             done.cancel();

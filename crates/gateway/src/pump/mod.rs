@@ -1,13 +1,11 @@
-//! Moves bytes between pipes: one thread that reads what servers and clients write, hands it to
-//! whoever asked, and writes on where a write got stuck.
+//! Moves bytes: one thread reads what servers and clients write, hands it to their readers, and
+//! continues writes that got stuck.
 //!
 //! Why not the async runtime: a call passes four pipe ends, and on each the runtime would spend
 //! more on waking tasks, keeping its clock and counting than the bytes themselves cost. This loop
 //! does `epoll_wait`, `read`, the work, `write`, and nothing else. Everything that has a life of
 //! its own (supervisors, deadlines, signals) stays on the runtime.
 
-mod flush_set;
-mod handle;
 mod outbox;
 mod queue;
 mod source;
@@ -16,8 +14,7 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flush_set::FlushSet;
-pub(crate) use handle::Pump;
-pub(crate) use outbox::Outbox;
+pub(crate) use outbox::{FlushSet, Outbox};
 pub(crate) use queue::{Frame, LINE, Refused};
 pub(crate) use source::{Reader, SourceHandle};
+pub(crate) use thread::Pump;

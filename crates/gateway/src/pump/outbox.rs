@@ -1,8 +1,8 @@
 //! `Outbox`: the queue in front of one byte stream. Putting a message appends its bytes, flushing
 //! writes all that has gathered: a burst leaves in one `write`, a large message without a copy.
 //!
-//! Whoever puts flushes, right there or after the last message of what it has just read. The write
-//! does not wait; what the stream does not take, the pump writes when it does.
+//! The code that puts a message also flushes, at once or at the end of the round (`FlushSet`). A write
+//! never waits; the pump writes what is left when the stream takes more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ struct OutboxShared {
 #[derive(Debug, Default)]
 struct OutboxState {
     queue: Queue,
-    /// Who writes on when the stream was full.
+    /// The pump that continues a write after the stream was full.
     pump: Option<(Pump, u64)>,
     /// Sources that are not read until the queue is shorter.
     held: Vec<SourceHandle>,
@@ -109,6 +109,7 @@ impl Outbox {
         bytes: Vec<u8>,
         edits: &Edits<'_>,
     ) -> Result<u64, Refused> {
+        // A small message is cheaper to copy behind the others than to write as a piece of its own.
         if bytes.len() < LARGE_MESSAGE {
             return self.put_framed(frame, &bytes, edits);
         }
@@ -153,6 +154,8 @@ impl Outbox {
     /// Writes what has gathered, as far as the stream takes it now; the rest follows by itself.
     pub(crate) fn flush(&self) {
         let mut state = self.0.state.lock();
+        // Under the lock: two writers would mix their bytes, and a write that the stream does not
+        // take returns at once.
         match state.queue.write_now() {
             Ok(()) => {}
             Err(Errno::AGAIN) => state.call_back_when_writable(),
@@ -168,6 +171,8 @@ impl Outbox {
             return self.close();
         }
         let held = state.released();
+        // Only if it is waited for: a flush happens with every message, and a wake-up costs more
+        // than that.
         if std::mem::take(&mut state.queue.room_wanted) {
             self.0.drained.notify_waiters();
         }
@@ -218,6 +223,8 @@ impl Outbox {
         self.flush();
         source.hold();
         let mut state = self.0.state.lock();
+        // Looked at again, now that the source is held: the queue may have been emptied in between,
+        // and then nothing else would resume it.
         if state.queue.closed || !state.queue.is_crowded() {
             drop(state);
             return source.resume();
@@ -240,9 +247,10 @@ impl Outbox {
         self.0.state.lock().queue.written
     }
 
-    /// Waits until fewer than `high_water` bytes are unsent, or nobody will send them.
+    /// Waits until fewer than `high_water` bytes are unsent, or the outbox is closed.
     pub(crate) async fn room(&self, high_water: usize) {
         loop {
+            // Made before looking: a flush in between still wakes this one.
             let drained = self.0.drained.notified();
             {
                 let mut state = self.0.state.lock();
@@ -258,13 +266,14 @@ impl Outbox {
 
     /// Waits until everything is written, at most `limit`.
     pub(crate) async fn flushed(&self, limit: Duration) {
-        // Elapsed: whoever waits goes on without the rest being taken.
+        // Elapsed: the rest stays unwritten.
         drop(tokio::time::timeout(limit, self.room(1)).await);
     }
 
     /// Waits until nothing more is taken: the stream broke or was closed.
     pub(crate) async fn closed(&self) {
         loop {
+            // Made before looking: an end in between still wakes this one.
             let ended = self.0.ended.notified();
             if self.0.state.lock().queue.closed {
                 return;
@@ -305,6 +314,7 @@ impl Outbox {
             sink.shut();
         }
         queue.discard();
+        // Unlocked before others are called: the pump's orders have a lock of their own.
         let pump = state.pump.take();
         let held = std::mem::take(&mut state.held);
         drop(state);
@@ -316,5 +326,78 @@ impl Outbox {
         }
         self.0.drained.notify_waiters();
         self.0.ended.notify_waiters();
+    }
+}
+
+/// The outboxes that something was put into during one round. Each is flushed once, at the end of the
+/// round: ten servers that answer together cost their client one `write`. A debug build panics if a set is
+/// dropped unflushed.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct FlushSet {
+    outboxes: Vec<Outbox>,
+    /// Messages put since the last flush.
+    messages: usize,
+}
+
+impl FlushSet {
+    pub(crate) fn note(&mut self, outbox: &Outbox) {
+        self.messages += 1;
+        // A round touches few outboxes: a search costs less than a set.
+        if !self.outboxes.iter().any(|known| known.is(outbox)) {
+            self.outboxes.push(outbox.clone());
+        }
+    }
+
+    /// Writes what was put; returns how many messages that were.
+    pub(crate) fn flush(&mut self) -> usize {
+        for outbox in self.outboxes.drain(..) {
+            outbox.flush();
+        }
+        std::mem::take(&mut self.messages)
+    }
+
+    /// What was put is written together with something that is put into the same outboxes next.
+    pub(crate) fn leave_to_next(mut self) {
+        self.outboxes.clear();
+    }
+
+    /// Reads no more from `source` while one of the outboxes is too long.
+    pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
+        for outbox in &self.outboxes {
+            outbox.hold_if_crowded(source);
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for FlushSet {
+    fn drop(&mut self) {
+        let is_flushed = self.outboxes.is_empty() || std::thread::panicking();
+        debug_assert!(is_flushed, "messages were put into an outbox that nobody flushes");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_flushed_or_left_on_purpose_may_be_dropped() {
+        let outbox = Outbox::default();
+        let mut flushed = FlushSet::default();
+        flushed.note(&outbox);
+        assert_eq!(flushed.flush(), 1);
+        let mut left = FlushSet::default();
+        left.note(&outbox);
+        left.leave_to_next();
+    }
+
+    #[test]
+    #[should_panic(expected = "nobody flushes")]
+    fn a_forgotten_flush_fails_the_test() {
+        let mut forgotten = FlushSet::default();
+        forgotten.note(&Outbox::default());
+        drop(forgotten);
     }
 }

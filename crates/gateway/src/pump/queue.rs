@@ -33,7 +33,7 @@ pub(super) struct Queue {
     pub(super) widened: bool,
     /// When the stream last took anything, while it does not take everything.
     pub(super) progress: Option<Instant>,
-    /// Somebody waits for room.
+    /// A task waits for the queue to get shorter.
     pub(super) room_wanted: bool,
     /// Why the stream broke.
     pub(super) failure: Option<Errno>,
@@ -46,10 +46,10 @@ pub(super) struct Queue {
 /// What happens when a stream is not read and its queue grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// Whoever fills it is not read until it is shorter: nothing is lost.
+    /// The sources that fill it are not read until it is shorter: nothing is lost.
     #[default]
     Hold,
-    /// It is closed beyond so many bytes: nobody else waits for it.
+    /// The stream is closed beyond so many bytes: no other stream waits for it.
     Close(usize),
 }
 
@@ -79,10 +79,11 @@ pub(crate) enum Refused {
 }
 
 /// How many segments one write gathers.
+// An array on the stack: `writev` takes up to 1,024, but a burst is in a few joined segments.
 const GATHERED: usize = 16;
 /// What `Edits::write` reserves beyond the message itself.
 const EDITS_ROOM: usize = 64;
-/// More room for the ends of messages than this is not kept.
+/// Capacity for the ends of messages that is kept.
 const KEPT_ENDS: usize = 1024;
 
 impl Queue {
@@ -101,6 +102,7 @@ impl Queue {
 
     pub(super) fn check_room(&self) -> Result<(), Refused> {
         let messages = self.ends.len();
+        // The usual case first: no clock is read for it.
         if messages < STALLED_MESSAGES && self.bytes < QUEUED_BYTES {
             return Ok(());
         }
@@ -123,6 +125,8 @@ impl Queue {
         edits: &Edits<'_>,
     ) -> Result<u64, Refused> {
         self.check_open()?;
+        // As much as `Edits::write` will reserve: a segment must not grow beyond its bound on the
+        // way.
         let longest = edits.length(bytes).max(bytes.len()) + EDITS_ROOM;
         let buffer = self.joined(frame.head.len() + longest + frame.tail.len());
         let before = buffer.len();
@@ -173,6 +177,8 @@ impl Queue {
         while !self.segments.is_empty() && self.sink.is_some() {
             match self.write_some() {
                 Ok(()) | Err(Errno::INTR) => {}
+                // Only a pipe that was full once is widened: the system grants each user a limited
+                // number of pages for pipes.
                 Err(Errno::AGAIN) if self.widen() => {}
                 Err(error) => return Err(error),
             }
@@ -214,6 +220,7 @@ impl Queue {
             self.ends.clear();
             self.ends.shrink_to(KEPT_ENDS);
             self.progress = None;
+        // The clock is read only for a stream that is behind.
         } else if count > 0 {
             self.progress = Some(Instant::now());
             while self.ends.front().is_some_and(|end| *end <= self.written) {

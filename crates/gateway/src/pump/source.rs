@@ -1,4 +1,4 @@
-//! A stream that is being read, and who gets what comes.
+//! `Source`: a stream that is being read, and the `Reader` that gets its bytes.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::pump::{FlushSet, Pump};
 use crate::stream::{Input, Nature, USUAL_PIPE_BYTES, widen};
 
-/// Who gets what is read. Called on the pump's thread: must not wait.
+/// Receives what is read from one stream. Called on the pump's thread: must not wait.
 pub(crate) trait Reader: Debug + Send {
     /// The buffer to append the next bytes to, with spare room for a good read.
     fn room(&mut self) -> &mut Vec<u8>;
@@ -30,7 +30,7 @@ pub(crate) trait Reader: Debug + Send {
     }
 }
 
-/// A source, for whoever wants to hold it for a while or end it.
+/// A handle on a source: pauses it, resumes it, ends it.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceHandle(Arc<SourceShared>);
 
@@ -51,6 +51,7 @@ impl SourceHandle {
 
     /// Reads no more for now.
     pub(crate) fn hold(&self) {
+        // Relaxed: the flag guards no other data, and the watch is changed right behind it.
         self.0.held.store(true, Ordering::Relaxed);
         self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, EventFlags::empty());
     }
@@ -141,6 +142,10 @@ impl Source {
                         self.widen_once();
                     }
                     self.reader.take(&self.handle, touched);
+                    // A short read has emptied a pipe, and what comes next raises a new edge.
+                    // Others are watched by level: they are told of again without another read that
+                    // finds nothing. After a hang-up nothing more is told, so that all of it is
+                    // read now.
                     let is_pipe = self.handle.0.nature == Nature::Pipe;
                     if !hung_up && (count < space || !is_pipe) || self.is_held() {
                         return More::Maybe;
@@ -194,6 +199,7 @@ impl Source {
         tracing::error!(
             "an internal error ends one connection; the others go on (please report this): {what}"
         );
+        // What ends the connection runs the code of the same reader: it may panic again.
         let ended = catch_unwind(AssertUnwindSafe(|| self.reader.panicked(touched)));
         if ended.is_err() {
             tracing::error!("and another one while it was ended");

@@ -1,28 +1,186 @@
-//! The thread itself.
+//! `Pump`: the thread that moves bytes, and the handle through which the rest of the gateway talks to it.
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use foldhash::fast::RandomState;
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, Event, EventFlags};
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::pump::handle::{Order, WAKE};
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
 use crate::pump::outbox::Outbox;
-use crate::pump::source::{More, Source};
-use crate::pump::{FlushSet, Pump};
+use crate::pump::source::{More, Reader, Source, SourceHandle};
+use crate::stream::{Input, Sink};
+
+/// A cloneable handle to the thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Pump(Arc<PumpShared>);
+
+#[derive(Debug)]
+pub(super) struct PumpShared {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    orders: Mutex<Vec<Order>, rank::PumpOrders>,
+    has_orders: AtomicBool,
+    tokens: AtomicU64,
+    ended: CancellationToken,
+}
+
+/// What the thread is told to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Read(Source),
+    /// Look after this outbox when its stream takes more, or breaks.
+    Write {
+        token: u64,
+        outbox: Outbox,
+    },
+    Poke(u64),
+    Forget(u64),
+    Stop,
+}
+
+/// The token of the wake-up call itself.
+pub(super) const WAKE: u64 = 0;
+
+impl Pump {
+    fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Self(Arc::new(PumpShared {
+            epoll,
+            wake,
+            orders: Mutex::new(Vec::new()),
+            has_orders: AtomicBool::new(false),
+            tokens: AtomicU64::new(WAKE + 1),
+            ended: CancellationToken::new(),
+        })))
+    }
+
+    /// Reads `input` from now on; `reader` gets what comes.
+    pub(crate) fn read(&self, input: Input, reader: Box<dyn Reader>) -> SourceHandle {
+        let (handle, order) = self.order_to_read(input, reader);
+        self.order([order]);
+        handle
+    }
+
+    /// Reads `input` for `reader` and connects `outbox` to `sink`: the thread is woken up once for both.
+    pub(crate) fn attend(
+        &self,
+        input: Input,
+        reader: Box<dyn Reader>,
+        outbox: &Outbox,
+        sink: Sink,
+    ) -> SourceHandle {
+        let (handle, read) = self.order_to_read(input, reader);
+        let write = outbox.accept(sink).then(|| self.order_to_write(outbox));
+        self.order([read].into_iter().chain(write));
+        outbox.flush();
+        handle
+    }
+
+    /// Cares for an outbox whose stream may get stuck or break.
+    pub(super) fn write(&self, outbox: &Outbox) {
+        self.order([self.order_to_write(outbox)]);
+    }
+
+    fn order_to_read(&self, input: Input, reader: Box<dyn Reader>) -> (SourceHandle, Order) {
+        let handle = SourceHandle::new(self.clone(), self.token(), input);
+        (handle.clone(), Order::Read(Source::new(handle, reader)))
+    }
+
+    fn order_to_write(&self, outbox: &Outbox) -> Order {
+        Order::Write { token: self.token(), outbox: outbox.clone() }
+    }
+
+    pub(super) fn poke(&self, token: u64) {
+        self.order([Order::Poke(token)]);
+    }
+
+    pub(super) fn forget(&self, token: u64) {
+        self.order([Order::Forget(token)]);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.order([Order::Stop]);
+    }
+
+    /// Waits until the thread has ended, which it does only when told to.
+    pub(crate) async fn ended(&self) {
+        self.0.ended.cancelled().await;
+    }
+
+    pub(super) fn end_guard(&self) -> DropGuard {
+        self.0.ended.clone().drop_guard()
+    }
+
+    fn token(&self) -> u64 {
+        // Relaxed: tokens have to differ, not to be ordered. 64 bits never come round.
+        self.0.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn order(&self, orders: impl IntoIterator<Item = Order>) {
+        // The orders first, then the flag: the thread takes the flag down before it takes the
+        // orders, so that it never sleeps over one. Only the first order of a round costs a system
+        // call.
+        self.0.orders.lock().extend(orders);
+        if !self.0.has_orders.swap(true, Ordering::AcqRel) {
+            // Full: it is awake already.
+            let _ = rustix::io::write(&self.0.wake, &1_u64.to_ne_bytes());
+        }
+    }
+
+    pub(super) fn take_orders(&self) -> Vec<Order> {
+        if !self.0.has_orders.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        // Taken out: orders are followed without the lock, since following one may give another.
+        std::mem::take(&mut *self.0.orders.lock())
+    }
+
+    /// Swallows the wake-up call.
+    pub(super) fn awake(&self) {
+        let _ = rustix::io::read(&self.0.wake, &mut [0; 8]);
+    }
+
+    pub(super) fn epoll(&self) -> &OwnedFd {
+        &self.0.epoll
+    }
+
+    pub(super) fn watch(&self, fd: BorrowedFd<'_>, token: u64, what: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(&self.0.epoll, fd, EventData::new_u64(token), what)?)
+    }
+
+    pub(super) fn unwatch(&self, fd: BorrowedFd<'_>) {
+        let _ = epoll::delete(&self.0.epoll, fd); // a plain file was never watched
+    }
+
+    /// Changes what is watched for. On a descriptor that is not watched (a plain file) this does
+    /// nothing, and nothing is needed: a file never gets stuck.
+    pub(super) fn rewatch(&self, fd: BorrowedFd<'_>, token: u64, what: EventFlags) {
+        let _ = epoll::modify(&self.0.epoll, fd, EventData::new_u64(token), what);
+    }
+}
 
 /// How many events one wait may bring.
+// More of them come with the next wait: the bound is that of one round, after which outboxes are
+// flushed.
 const EVENTS: usize = 64;
 
 /// The other side of a stream is gone.
 const GONE: EventFlags = EventFlags::ERR.union(EventFlags::HUP);
 
-/// When this many messages moved in one round, many calls are open: whoever else is ready to run
-/// goes first, so that the next round finds more to do at once. Costs nothing when nobody is.
+/// When this many messages moved in one round, many calls are open: other threads that are ready to
+/// run go first, so that the next round finds more to do at once. Costs nothing if there are none.
 const CROWD: usize = 4;
 
 impl Pump {
@@ -61,12 +219,16 @@ impl Thread {
     fn run(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
+            // Before the wait: a source that is to be read must be watched before the thread
+            // sleeps.
             for order in self.pump.take_orders() {
                 if !self.follow(order) {
                     return Ok(());
                 }
             }
             self.touched.flush();
+            // Epoll takes no plain files (EPERM), which are always ready: as long as one is read,
+            // nothing is waited for.
             let at_once = Timespec::default();
             let patience = if self.any_file_ready() { Some(&at_once) } else { None };
             events.clear();
@@ -77,6 +239,7 @@ impl Thread {
             for event in &events {
                 self.happened(event.data.u64(), event.flags);
             }
+            // A copy: a file that has ended leaves the list.
             for token in self.files.clone() {
                 self.happened(token, EventFlags::IN);
             }

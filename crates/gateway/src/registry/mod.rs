@@ -33,6 +33,7 @@ pub(crate) struct Registry {
     pub(crate) parking: Arc<Parking>,
     wanted: Mutex<WantedServers, rank::RegistryWanted>,
     /// Processes that serve one client alone.
+    // Weak: a process belongs to its session, which ends it.
     privates: Mutex<Vec<Weak<Server>>, rank::RegistryPrivates>,
     /// Servers that are not wanted any more and end their calls.
     leaving: Mutex<Vec<Weak<Server>>, rank::RegistryLeaving>,
@@ -50,6 +51,7 @@ pub(crate) struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // Relaxed: a counter, and nothing else is read because of it.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -84,6 +86,8 @@ impl Registry {
 
     /// A place for one more subscription, if there is one.
     pub(crate) fn place_for_listener(&self) -> Option<Place> {
+        // Counted first and given back by `Place` if it was one too many: two threads cannot both
+        // take the last.
         let before = self.listeners.fetch_add(1, Ordering::Relaxed);
         let place = Place(Arc::clone(&self.listeners));
         (before < LISTENERS).then_some(place)
@@ -100,6 +104,7 @@ impl Registry {
 
     /// These are the servers and custom tools from now on.
     pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
+        // Replaced as a whole: who reads sees the old servers or the new ones, never some of both.
         *self.wanted.lock() = WantedServers { servers: servers.into(), custom: custom.into() };
         self.changed();
     }
@@ -122,6 +127,7 @@ impl Registry {
 
     /// One of them ends for another, if one can: see `make_room`.
     pub(crate) fn make_private_room(&self) -> bool {
+        // Copied out: the processes are looked at without the lock, and one of them may be ended.
         let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
         let running: Vec<_> = privates.into_iter().filter(|private| !private.is_done()).collect();
         make_room(&running)
@@ -141,6 +147,7 @@ impl Registry {
         let others: Arc<[Arc<Server>]> = others.collect();
         let was_there = others.len() < wanted.servers.len();
         wanted.servers = others;
+        // Before the change is told: who is woken by it looks at the servers at once.
         drop(wanted);
         self.changed();
         was_there
@@ -206,6 +213,7 @@ impl Registry {
 
     /// Every server with its calls: those of the config, those of one client alone, those that leave.
     fn everybody(&self) -> Vec<Arc<Server>> {
+        // One after the other, never both: neither is needed while the servers are looked at.
         let privates = self.privates.lock().clone();
         let leaving = self.leaving.lock().clone();
         let others = privates.iter().chain(&leaving).filter_map(Weak::upgrade);

@@ -106,6 +106,7 @@ fn call<'a>(message: &Message<'a>, catalog: &'a Catalog) -> Result<Route<'a>, Ca
         return Err(CallError::InvalidParams("tools/call needs `params`, an object".to_owned()));
     }
     let token = message.text(message.params.name);
+    // 2025-11-25, Tools, Calling Tools: `name` is a required string.
     if !token.starts_with(b"\"") {
         return Err(CallError::InvalidParams("tools/call needs `name`, a string".to_owned()));
     }
@@ -161,11 +162,11 @@ pub(super) fn subtool<'a>(
 fn resource<'a>(
     message: &Message<'a>,
     catalog: &'a Catalog,
-    deed: ResourceAction,
+    action: ResourceAction,
 ) -> Result<Route<'a>, CallError> {
     let method = message.method();
     let owner = |uri: &str| catalog.resource(uri);
-    resource_at(message, message.params.uri, deed, owner).unwrap_or_else(|| {
+    resource_at(message, message.params.uri, action, owner).unwrap_or_else(|| {
         let method = String::from_utf8_lossy(&method);
         Err(CallError::InvalidParams(format!("{method} needs `uri`, a string")))
     })
@@ -175,7 +176,7 @@ fn resource<'a>(
 fn resource_at<'a>(
     message: &Message<'a>,
     at: Option<Span>,
-    deed: ResourceAction,
+    action: ResourceAction,
     owner: impl Fn(&str) -> Option<Cow<'a, Owner>>,
 ) -> Option<Result<Route<'a>, CallError>> {
     let at = at.filter(|at| at.of(message.bytes).starts_with(b"\""))?;
@@ -183,7 +184,7 @@ fn resource_at<'a>(
     Some(Ok(match owner(&uri) {
         Some(owner) => {
             let token = Cow::Owned(owner.name_token.to_vec());
-            Route::Forward(Forward { server: owner.server, at, token, action: deed })
+            Route::Forward(Forward { server: owner.server, at, token, action })
         }
         None => Route::Missing(CallError::UnknownResource(uri.into_owned())),
     }))

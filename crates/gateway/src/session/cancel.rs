@@ -31,13 +31,13 @@ pub(crate) fn revoke_calls(client: &Client, touched: &mut FlushSet) {
 /// The client has ended its session: each request that is open gets an error that says whether it may
 /// have run, and its server is told.
 pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
-    let waits = |ticket: &CallHandle| match ticket {
-        CallHandle::Sent { carrier, .. } => carrier.is_waiting_room(),
+    let waits = |handle: &CallHandle| match handle {
+        CallHandle::Sent { owner, .. } => owner.is_wait_queue(),
         CallHandle::Waiting(_) => true,
     };
     // Waiting calls end first: else the end of a sent one would send the next of them.
     let (waiting, sent): (Vec<_>, Vec<_>) =
-        client.open_calls().into_iter().partition(|(_, ticket)| waits(ticket));
+        client.open_calls().into_iter().partition(|(_, handle)| waits(handle));
     for (id, _) in waiting.iter().chain(&sent) {
         cancel(client, id, Cancel::SessionEnded, touched);
     }
@@ -45,7 +45,7 @@ pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
 
 fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
     match client.take(id) {
-        Some(CallHandle::Sent { carrier, id }) => carrier.cancel(id, how, touched),
+        Some(CallHandle::Sent { owner, id }) => owner.cancel(id, how, touched),
         Some(CallHandle::Waiting(waiting)) => {
             waiting.cancelled.cancel();
             match how {
@@ -68,9 +68,9 @@ fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
 /// Ends every open call of a client with an error: the gateway goes.
 pub(crate) fn abandon(client: &Client) {
     let mut touched = FlushSet::default();
-    for (id, ticket) in client.open_calls() {
-        match ticket {
-            CallHandle::Sent { carrier, id } => carrier.abandon(id, &mut touched),
+    for (id, handle) in client.open_calls() {
+        match handle {
+            CallHandle::Sent { owner, id } => owner.abandon(id, &mut touched),
             CallHandle::Waiting(waiting) => {
                 if client.take(&id).is_some() {
                     waiting.cancelled.cancel();

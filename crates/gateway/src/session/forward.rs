@@ -285,19 +285,19 @@ fn submit(
     touched: &mut FlushSet,
 ) {
     let message = asked.message;
-    let mut path = reply_to(asked);
-    path.record = connection.record(message, changes, &path);
-    path.lists_tasks = shown == TaskScope::OwnTasks;
-    let note = path.record.clone();
-    let onward = note.as_deref().and_then(|note| note.onward(message));
+    let mut reply = reply_to(asked);
+    reply.record = connection.record(message, changes, &reply);
+    reply.lists_tasks = shown == TaskScope::OwnTasks;
+    let record = reply.record.clone();
+    let onward = record.as_deref().and_then(|record| record.onward(message));
     let both = with(changes, onward.as_ref());
     let changes = both.as_deref().unwrap_or(changes);
-    let Err(rejected) = connection.submit(message, changes, path, touched) else { return };
+    let Err(rejected) = connection.submit(message, changes, reply, touched) else { return };
     let has_gone = matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
     match server.open_wait_queue().filter(|_| has_gone) {
-        Some(room) => {
-            // The room must not send it to the connection that is just gone.
-            room.missed(connection);
+        Some(queue) => {
+            // The queue must not send it to the connection that is just gone.
+            queue.missed(connection);
             wait_for(message, rejected.reply, server, changes, touched);
         }
         None => rejected.answer(touched),
@@ -318,27 +318,27 @@ fn hold(
         Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
         None => {
             let message = asked.message;
-            let mut path = reply_to(asked);
-            path.record = server.note(message, changes, path.asker());
-            path.lists_tasks = shown == TaskScope::OwnTasks;
-            let note = path.record.clone();
-            let onward = note.as_deref().and_then(|note| note.onward(message));
+            let mut reply = reply_to(asked);
+            reply.record = server.note(message, changes, reply.asker());
+            reply.lists_tasks = shown == TaskScope::OwnTasks;
+            let record = reply.record.clone();
+            let onward = record.as_deref().and_then(|record| record.onward(message));
             let both = with(changes, onward.as_ref());
             let changes = both.as_deref().unwrap_or(changes);
-            wait_for(message, path, server, changes, touched);
+            wait_for(message, reply, server, changes, touched);
         }
     }
 }
 
 fn wait_for(
     message: &Message<'_>,
-    mut path: ReplyTo,
+    mut reply: ReplyTo,
     server: &Server,
     changes: Changes<'_>,
     touched: &mut FlushSet,
 ) {
-    path.replay = Some(Replay::new(message, changes));
-    if let Err(rejected) = server.hold(path, touched) {
+    reply.replay = Some(Replay::new(message, changes));
+    if let Err(rejected) = server.hold(reply, touched) {
         rejected.answer(touched);
     }
 }

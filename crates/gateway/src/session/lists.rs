@@ -34,6 +34,8 @@ fn send(asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
     let mut head = [br#"{"jsonrpc":"2.0","id":"#, asked.message.id(), br#","result":"#].concat();
     let body = match asked.era.is_session() {
         true => {
+            // Recorded before it is sent: a change that comes meanwhile is compared with this list,
+            // and announced.
             session.session_lists.lock().set(kind, list);
             write_session_head(asked, kind, list, &mut head)
         }
@@ -99,6 +101,7 @@ const TASKS: [&str; 2] = ["execution", "taskSupport"];
 /// The list without the entries that `hidden` names. Few lists have any, so most are only scanned.
 fn without(list: &Bytes, hidden: impl Fn(&[u8]) -> bool) -> Bytes {
     let [_, key] = TASKS;
+    // A search over the bytes first: reading the entries of a long list costs far more.
     if memmem::find(list, key.as_bytes()).is_none() {
         return list.clone();
     }

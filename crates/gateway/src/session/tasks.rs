@@ -60,6 +60,8 @@ pub(super) fn list(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     }
     let client = Arc::clone(asked.client);
     let ready = async move {
+        // One deadline for all: a slow server costs the client its own tasks, not its patience for
+        // each.
         let until = Instant::now() + TASKS_LISTED;
         let mut listing = JoinSet::new();
         for (place, connection) in listers.into_iter().enumerate() {

@@ -126,6 +126,7 @@ impl Sink {
             Self::Tls(tls) => return tls.write(slices),
         };
         match slices {
+            // One segment is the usual case, and `write` is cheaper than `writev`.
             [one] => rustix::io::write(fd, one),
             _ => rustix::io::writev(fd, slices),
         }
@@ -174,6 +175,8 @@ pub(crate) const USUAL_PIPE_BYTES: usize = 64 * 1024;
 /// A descriptor of our own for a stream that others may share, non-blocking where it matters.
 fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, Nature)> {
     match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
+        // A file description of our own: `O_NONBLOCK` belongs to the description, which the shell
+        // and other programs may share.
         FileType::Fifo => Ok((reopened(fd, mode)?, Nature::Pipe)),
         FileType::Socket => Ok((unblocked(fd)?, Nature::Piecemeal)),
         FileType::CharacterDevice if rustix::termios::isatty(fd) => {

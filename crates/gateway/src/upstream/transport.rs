@@ -1,10 +1,12 @@
-//! `Transport`: how messages reach a server: down a pipe, or posted over the network.
+//! `Transport`: how messages reach a server: down a pipe, or posted over the network; and the parts of
+//! requests and responses that matter on the way.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use trunkline_catalog::Listing;
-use trunkline_wire::{Edits, Message, Params, Span};
+use trunkline_wire::{Edits, Kind, Message, Params, Span};
 
 use crate::pump::{FlushSet, Outbox, Refused};
 
@@ -13,7 +15,7 @@ use crate::pump::{FlushSet, Outbox, Refused};
 /// numbers with 14 digits, still answers under the right one.
 pub(crate) type UpstreamId = u32;
 
-/// What a request is about, for those who read that before its body.
+/// What a request is about, for HTTP headers that repeat it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heading<'a> {
     /// As written, without its quotes.
@@ -39,6 +41,26 @@ impl<'a> Heading<'a> {
     }
 }
 
+/// Where an answer to a request of our own comes: the whole response, or why it is no good.
+pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
+
+/// The parts of a response that matter on its way.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::upstream) struct ResponseShape {
+    pub(in crate::upstream) id: Span,
+    pub(in crate::upstream) kind: Kind,
+    pub(in crate::upstream) result: Option<Span>,
+    pub(in crate::upstream) result_type: Option<Span>,
+    pub(in crate::upstream) error: Option<Span>,
+}
+
+impl ResponseShape {
+    pub(in crate::upstream) fn of(message: &Message<'_>) -> Option<Self> {
+        let Message { kind, result, result_type, error, .. } = *message;
+        Some(Self { id: message.id?, kind, result, result_type, error })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
     /// One message a line.
@@ -46,7 +68,7 @@ pub(crate) enum Transport {
     Post(Arc<dyn NetworkTransport>),
 }
 
-/// A way over the network. What comes back goes to `Connection::receive`.
+/// A transport over the network. What comes back goes to `Connection::receive`.
 pub(crate) trait NetworkTransport: Debug + Send + Sync {
     /// Sends a message. `id`: it is a request, and this is its id. Called with `Pending` locked: must
     /// not call back into the connection.
@@ -62,7 +84,7 @@ pub(crate) trait NetworkTransport: Debug + Send + Sync {
     fn may_have_run(&self, id: UpstreamId) -> bool;
     /// Does this request wait no longer, so that it cannot be taken back?
     fn is_on_its_way(&self, id: UpstreamId) -> bool;
-    /// Nobody waits for the answer to this request any more.
+    /// The answer to this request is no longer needed.
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
     fn ties_questions_to_calls(&self) -> bool;
@@ -86,6 +108,8 @@ impl Transport {
         match self {
             Self::Pipe(outbox) => {
                 touched.note(outbox);
+                // Bounded: a request can be refused with "busy". Answers and notifications (`tell`)
+                // cannot, and are put without a bound.
                 outbox.put_bounded(bytes, edits)
             }
             Self::Post(post) => {
@@ -159,7 +183,7 @@ impl Transport {
     }
 }
 
-/// What was not written did not run.
+/// What the server may have received: a request that was not written did not run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach<'a> {
     Written(u64),
@@ -169,6 +193,7 @@ pub(crate) enum Reach<'a> {
 impl Reach<'_> {
     pub(crate) fn may_have_run(self, id: UpstreamId, sent_at: u64) -> bool {
         match self {
+            // Only if all of it is written: a server cannot act on half a line.
             Self::Written(written) => sent_at <= written,
             Self::Posted(post) => post.may_have_run(id),
         }

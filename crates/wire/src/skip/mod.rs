@@ -94,6 +94,8 @@ pub(crate) fn white(bytes: &[u8], mut at: usize) -> usize {
 #[inline]
 pub(crate) fn value(bytes: &ScannedText<'_>, at: usize) -> Walk {
     match bytes.get(at) {
+        // A container is walked with a stack of bits instead of recursion: no depth of nesting can
+        // overflow the thread's stack.
         Some(b'{' | b'[') => container(bytes, at),
         _ => scalar(bytes, at),
     }
@@ -373,6 +375,7 @@ fn number(bytes: &[u8], mut at: usize) -> Walk {
         at += 1;
     }
     at = match bytes.get(at) {
+        // RFC 8259, 6: nothing follows a leading zero but a fraction or an exponent.
         Some(b'0') => at + 1,
         Some(b'1'..=b'9') => digits(bytes, at),
         _ => return Err(Broken(at)),

@@ -17,6 +17,8 @@ use crate::name::spelling::{Fingerprint, Mark, Spelling};
 /// those that it collides with.
 pub fn assign(tools: &[Identity<'_>], naming: &Naming) -> Assignment {
     let canonical: Vec<String> = tools.iter().map(|tool| naming.canonical_name(*tool)).collect();
+    // Canonical names first: they are accepted on call beside the listed ones, so that no other
+    // tool may be listed under one of them.
     let taken = Claims::of(tools, &canonical);
     let ambiguous = clashes(tools, &canonical, &taken, &canonical);
     let mut warnings: Vec<NameWarning> =
@@ -26,6 +28,7 @@ pub fn assign(tools: &[Identity<'_>], naming: &Naming) -> Assignment {
     let spelling = rules.map_or(Spelling::Canonical(naming), Spelling::Client);
     let mut wire: Vec<String> = tools.iter().map(|tool| spelling.plain(*tool)).collect();
     let collisions = mark_where_needed(tools, &mut wire, &taken, spelling, &canonical);
+    // In a second pass: two short hashes may be equal, or spell another tool's canonical name.
     settle_equal_marks(tools, &mut wire, &taken, spelling);
 
     if let Some(client) = naming.client() {

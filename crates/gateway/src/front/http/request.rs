@@ -93,6 +93,11 @@ fn parse(body: &[u8]) -> PostedBody<'_> {
     }
 }
 
+/// Does the message itself name the revision of the stateless era?
+pub(crate) fn is_stateless(message: &Message<'_>) -> bool {
+    message.params.meta.version.is_some()
+}
+
 /// Accepts JSON only: a form on a web page can send other types without a preflight.
 pub(crate) fn check_content_type(content_type: Option<&[u8]>) -> Result<(), HttpRefusal> {
     let json = content_type.is_some_and(|value| is_type(value, "application/json"));

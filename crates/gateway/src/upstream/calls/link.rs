@@ -1,4 +1,4 @@
-//! `Link`: the way to one server with the calls that are open on it: ids, deadlines, and how calls end
+//! `Link`: the transport to one server and the calls that are open on it: ids, deadlines, and how calls end
 //! without an answer.
 
 use std::sync::Arc;
@@ -19,8 +19,7 @@ use crate::pump::{FlushSet, Refused};
 use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::questions::attribution::Caller;
 use crate::upstream::questions::parked::Parked;
-use crate::upstream::response::Answer;
-use crate::upstream::transport::{Heading, Transport, UpstreamId};
+use crate::upstream::transport::{Answer, Heading, Transport, UpstreamId};
 
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -33,13 +32,15 @@ pub(crate) struct Link {
     pub(in crate::upstream) pending: Mutex<Pending, rank::OpenCalls>,
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
-    /// When a call of this server's is late, if that is not the same for all.
+    /// The timeout of calls to this server, if it has one of its own.
     pub(in crate::upstream) timeout: Option<Duration>,
-    /// The literal simple product: tools only, and nobody is asked anything.
+    /// The literal simple product: tools only, and clients are asked nothing.
     pub(in crate::upstream) simple: bool,
-    /// It has been found to be of the stateless era.
+    /// The handshake has found it to be of the stateless era.
+    // Relaxed where it is used: the handshake sets it before the connection is published to
+    // clients, which a lock does.
     modern: AtomicBool,
-    /// What stands in our own requests to it.
+    /// `_meta` of our own requests to it.
     stamp: Stamp,
 }
 
@@ -51,6 +52,7 @@ impl Link {
         (deadlines, timeout): (Arc<Deadlines>, Option<Duration>),
         simple: bool,
     ) -> Self {
+        // The clock ticks as often as the shortest timeout needs.
         if let Some(timeout) = timeout {
             deadlines.expect(timeout);
         }
@@ -67,12 +69,12 @@ impl Link {
         }
     }
 
-    /// How the server is spoken to.
+    /// The era in which the server is spoken to.
     pub(crate) fn era(&self) -> Era {
         if self.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Legacy }
     }
 
-    /// Found out in the handshake, once.
+    /// Set once, by the handshake.
     pub(crate) fn set_era(&self, era: Era) {
         self.modern.store(era == Era::Modern, Ordering::Relaxed);
     }
@@ -95,29 +97,34 @@ impl Link {
         pending.next_id().ok_or_else(|| self.refusal(why))
     }
 
-    /// Notes who waits for a request that has just been sent, if it could be.
+    /// Records a request that has just been sent with its `ReplyTo`, or gives the call back if it could
+    /// not be sent.
     pub(in crate::upstream) fn sent(
         &self,
         id: UpstreamId,
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         sent: Result<u64, Refused>,
         mut pending: MutexGuard<'_, Pending>,
     ) -> Result<(), Box<Rejected>> {
         match sent {
             Ok(sent_at) => {
-                if let Some(note) = &path.record {
-                    note.handed();
+                if let Some(record) = &reply.record {
+                    record.handed();
                 }
-                let before = path.replay.as_ref().and_then(|again| again.deadline);
+                // A call that is made again keeps its first deadline: its client has waited since
+                // then.
+                let before = reply.replay.as_ref().and_then(|again| again.deadline);
                 let deadline = before.or_else(|| self.deadline());
-                pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });
+                pending.insert(id, Entry { waiter: Waiter::Client(reply), deadline, sent_at });
                 Ok(())
             }
             Err(refused) => {
+                // It never was with the server: taken out of its client, it is the caller's to
+                // answer.
                 drop(pending);
-                path.client.take(&path.id);
-                path.kept = None; // it was for this server
-                Err(Rejected::new(path, self.refusal(refused)))
+                reply.client.take(&reply.id);
+                reply.kept = None; // it was for this server
+                Err(Rejected::new(reply, self.refusal(refused)))
             }
         }
     }
@@ -135,7 +142,7 @@ impl Link {
         }
     }
 
-    /// A request of our own whose answer nobody needs.
+    /// Sends a request of our own and ignores the answer.
     pub(crate) fn mention(&self, method: &str, params: &[u8]) {
         drop(self.begin(method, params));
     }
@@ -185,6 +192,7 @@ impl Link {
         let sent = self.transport.request(id, &heading, &message, &Edits::new(), touched);
         let sent_at = sent.ok()?;
         let waiter = match method {
+            // Kept apart: it stays open beside the calls and must not count as one of them.
             "subscriptions/listen" => Waiter::Listening(sender),
             _ => Waiter::Own(sender),
         };
@@ -238,11 +246,13 @@ impl Link {
         error: &CallError,
         touched: &mut FlushSet,
     ) -> bool {
+        // The lock is released before the client is answered: a slow sink must not hold up other
+        // calls.
         let entry = self.pending.lock().remove(id);
         entry.is_some_and(|entry| self.fail_entry(entry, error, touched))
     }
 
-    /// Ends what was taken out with an error. False if nobody waited for it.
+    /// Ends an entry that was taken out with an error. False if it was a fence, for which no caller waits.
     pub(in crate::upstream) fn fail_entry(
         &self,
         entry: Entry,
@@ -250,7 +260,7 @@ impl Link {
         touched: &mut FlushSet,
     ) -> bool {
         match entry.waiter {
-            Waiter::Client(path) => path.fail(error, touched),
+            Waiter::Client(reply) => reply.fail(error, touched),
             Waiter::Own(sender) | Waiter::Listening(sender) => {
                 drop(sender.send(Err(error.to_string())));
             }
@@ -280,21 +290,23 @@ impl Link {
         self.transport.forget(id);
     }
 
-    /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
+    /// Is `notifications/cancelled` sent to this server?
     pub(in crate::upstream) fn sends_cancellations(&self) -> bool {
+        // Over HTTP in the stateless era, closing the response cancels the request: no notification
+        // is sent.
         self.era() == Era::Legacy || matches!(self.transport, Transport::Pipe(_))
     }
 
     pub(in crate::upstream) fn who_called(&self, id: UpstreamId) -> Option<Caller> {
         match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                Some(Caller::of(&path.client, &path.request_era))
+            Some(Entry { waiter: Waiter::Client(reply), .. }) => {
+                Some(Caller::of(&reply.client, &reply.request_era))
             }
             _ => None,
         }
     }
 
-    /// The server has just been told that a call of this one's is not wanted any more.
+    /// The server has just been told that a call of this caller is cancelled.
     pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
         if self.simple || self.era() == Era::Modern || self.transport.ties_questions_to_calls() {
             return; // nobody is asked anything, or it is always clear who is
@@ -362,7 +374,7 @@ impl Link {
         if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
     }
 
-    /// The server answers what makes no sense.
+    /// The error of a call whose answer makes no sense.
     pub(in crate::upstream) fn senseless(&self, what: &str) -> CallError {
         let (server, what) = (self.key.to_string(), what.to_owned());
         CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }
@@ -427,8 +439,8 @@ impl Link {
     pub(in crate::upstream) fn progressed(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
-        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
-            path.progress(span, message.bytes, touched);
+        if let Some(Entry { waiter: Waiter::Client(reply), .. }) = self.pending.lock().get(id) {
+            reply.progress(span, message.bytes, touched);
         }
     }
 }

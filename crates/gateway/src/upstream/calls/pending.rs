@@ -1,22 +1,23 @@
-//! The calls one server has open, by the id we gave them.
+//! `Pending`: the calls one server has open, by the id we gave them, and the messages it was sent that have
+//! no answer.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState as Random;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 use trunkline_wire::FaultKind;
 
 use crate::call::ReplyTo;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
-use crate::upstream::calls::notices::Notices;
-use crate::upstream::calls::table::CallTable;
 use crate::upstream::questions::cancelled::CancelledCalls;
 use crate::upstream::questions::parked::Parked;
 use crate::upstream::transport::UpstreamId;
 
+// Nine or ten digits, and below 2^31: see `UpstreamId`.
 const FIRST: UpstreamId = 100_000_000;
 const LAST: UpstreamId = 2_000_000_000;
 
@@ -28,7 +29,7 @@ pub(crate) enum Waiter {
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
     /// Trunkline itself, with a request to be told of changes: answered when the server tells no more.
     Listening(oneshot::Sender<Result<Vec<u8>, String>>),
-    /// Nobody at the moment: the server has asked something, and its client will come again.
+    /// The call is parked: the server has asked something, and its client will come again.
     Parked(Arc<Parked>),
     /// A ping that tells how far the server has read: see `CancelledCalls`.
     Fence,
@@ -79,6 +80,8 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) fn new() -> Self {
+        // A random start: an answer to an earlier run of the server does not fit a call of this
+        // one. The hasher's keys are random enough for that.
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
         Self {
@@ -98,6 +101,7 @@ impl Pending {
 
     /// An id that is not in use, or `None` if too many are.
     pub(crate) fn next_id(&mut self) -> Option<UpstreamId> {
+        // Far fewer than there are ids, so that the search below ends.
         if self.closed || self.open.len() >= OPEN_CALLS {
             return None;
         }
@@ -159,10 +163,177 @@ impl Pending {
         self.open.iter().map(|(id, entry)| (id, &entry.waiter))
     }
 
-    /// Takes everything out, and nothing more in: whoever comes later is told at once.
+    /// Takes all calls out and accepts no more: a later call is refused at once.
     pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
+        // Under the same lock as `next_id`: no call can come in behind those that are taken out.
         self.closed = true;
         self.open.take()
+    }
+}
+
+/// Messages without an answer (notifications, and our answers to a server's questions). Many servers
+/// answer them all the same, with `"id":null`: that is about no call.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    /// The last id given to a request before the latest notice. `None`: the server has answered a
+    /// request that was sent later, so it has read them all.
+    before: Option<UpstreamId>,
+    /// How many it has not answered.
+    unanswered: usize,
+    /// It has answered one. Such a server may answer the next only after a request that was sent later:
+    /// over several connections, or where it works on several messages at a time.
+    answers: bool,
+}
+
+impl Notices {
+    /// One is being sent; `last`: the last id given to a request.
+    pub(crate) fn sent(&mut self, last: UpstreamId) {
+        self.before = Some(last);
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// The server has answered this request.
+    #[inline]
+    pub(crate) fn passed(&mut self, id: UpstreamId) {
+        if self.before.is_some_and(|before| id > before) {
+            self.before = None;
+        }
+    }
+
+    /// An answer without an id has come: takes it for the answer to a notice if it may be one.
+    pub(crate) fn take_answer(&mut self) -> bool {
+        let may_be = self.before.is_some() || (self.answers && self.unanswered > 0);
+        if may_be {
+            self.answers = true;
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
+        may_be
+    }
+
+    /// Ids start anew: those to come are smaller, and later all the same.
+    pub(crate) fn start_over(&mut self) {
+        self.before = None;
+    }
+}
+
+/// A table whose keys count up. Recent entries lie in a row, so that finding one is a subtraction; entries
+/// that outlast hundreds of younger ones move to a map.
+#[derive(Debug)]
+pub(in crate::upstream) struct CallTable<T> {
+    /// Those numbered from `first` on, without a gap: `None` is over, or never was.
+    recent: VecDeque<Option<T>>,
+    first: u32,
+    old: HashMap<u32, T, RandomState>,
+    len: usize,
+}
+
+/// The row is at most this long.
+// One call that stays open for hours must not make the row as long as all that came after it.
+const ROW: usize = 512;
+
+/// Capacity that is kept when no call is open.
+// A burst must not cost a connection its memory for as long as it lasts.
+const KEPT_CAPACITY: usize = 1024;
+
+impl<T> Default for CallTable<T> {
+    fn default() -> Self {
+        Self { recent: VecDeque::new(), first: 0, old: HashMap::default(), len: 0 }
+    }
+}
+
+impl<T> CallTable<T> {
+    pub(in crate::upstream) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        (place < self.recent.len()).then_some(place)
+    }
+
+    pub(in crate::upstream) fn get(&self, number: u32) -> Option<&T> {
+        match self.place(number) {
+            Some(place) => self.recent.get(place)?.as_ref(),
+            None => self.old.get(&number),
+        }
+    }
+
+    pub(in crate::upstream) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        match self.place(number) {
+            Some(place) => self.recent.get_mut(place)?.as_mut(),
+            None => self.old.get_mut(&number),
+        }
+    }
+
+    /// Notes it under a number that nothing is open under.
+    #[inline]
+    pub(in crate::upstream) fn insert(&mut self, number: u32, value: T) {
+        self.len += 1;
+        if self.recent.is_empty() {
+            self.first = number;
+        }
+        let place = number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        match place.filter(|place| (self.recent.len()..ROW).contains(place)) {
+            Some(place) => {
+                self.recent.resize_with(place, || None);
+                self.recent.push_back(Some(value));
+            }
+            None => self.insert_elsewhere(number, value),
+        }
+    }
+
+    /// It is not next in the row, or the row is full.
+    #[cold]
+    fn insert_elsewhere(&mut self, number: u32, value: T) {
+        if self.place(number).is_some() {
+            self.old.insert(number, value); // numbers went round
+            return;
+        }
+        let row = std::mem::take(&mut self.recent);
+        let numbered = (self.first..).zip(row);
+        self.old.extend(numbered.filter_map(|(number, value)| Some((number, value?))));
+        self.first = number;
+        self.recent.push_back(Some(value));
+    }
+
+    #[inline]
+    pub(in crate::upstream) fn remove(&mut self, number: u32) -> Option<T> {
+        let removed = match self.place(number) {
+            Some(place) => self.recent.get_mut(place).and_then(Option::take),
+            None => None,
+        };
+        let removed = match removed {
+            Some(removed) => removed,
+            None => self.old.remove(&number)?,
+        };
+        self.len -= 1;
+        while let Some(None) = self.recent.front() {
+            self.recent.pop_front();
+            self.first += 1;
+        }
+        if self.len == 0 && self.recent.capacity() + self.old.capacity() > KEPT_CAPACITY {
+            self.recent.shrink_to(0);
+            self.old.shrink_to(0);
+        }
+        Some(removed)
+    }
+
+    pub(in crate::upstream) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let recent = (self.first..).zip(&self.recent);
+        let recent = recent.filter_map(|(number, value)| Some((number, value.as_ref()?)));
+        recent.chain(self.old.iter().map(|(number, value)| (*number, value)))
+    }
+
+    /// Everything; nothing stays.
+    pub(in crate::upstream) fn take(&mut self) -> Vec<(u32, T)> {
+        let Self { recent, first, old, .. } = std::mem::take(self);
+        let recent = (first..).zip(recent);
+        recent.filter_map(|(number, value)| Some((number, value?))).chain(old).collect()
+    }
+
+    #[cfg(test)]
+    pub(in crate::upstream) fn capacity(&self) -> usize {
+        self.recent.capacity() + self.old.capacity()
     }
 }
 
@@ -221,5 +392,111 @@ mod tests {
             assert!(pending.remove(id).is_some());
         }
         assert!(pending.next_id().is_some());
+    }
+
+    #[test]
+    fn an_answer_without_an_id_is_about_a_notice_until_a_later_request_is_answered() {
+        let mut notices = Notices::default();
+        assert!(!notices.take_answer(), "nothing was told");
+        notices.sent(10);
+        notices.passed(9);
+        notices.passed(10);
+        assert!(notices.take_answer(), "both were sent before");
+        notices.passed(11);
+        assert!(!notices.take_answer(), "it has read what it was told, and answered it");
+    }
+
+    #[test]
+    fn a_server_that_answers_notices_may_do_so_late() {
+        let mut notices = Notices::default();
+        notices.sent(10);
+        notices.passed(11);
+        assert!(!notices.take_answer(), "it has never answered one");
+        notices.sent(11);
+        assert!(notices.take_answer());
+        notices.passed(12);
+        assert!(notices.take_answer(), "the first is still unanswered");
+        notices.sent(12);
+        notices.passed(13);
+        assert!(notices.take_answer(), "as it does");
+        assert!(!notices.take_answer(), "one answer for each");
+    }
+
+    /// A thing that knows its number, among everything that is open.
+    fn check(open: &CallTable<u32>, expected: &[u32]) {
+        let mut all: Vec<u32> = open
+            .iter()
+            .map(|(number, value)| {
+                assert_eq!(number, *value);
+                number
+            })
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, expected);
+        assert_eq!(open.len(), expected.len());
+        for number in expected {
+            assert_eq!(open.get(*number), Some(number));
+        }
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_nothing_else() {
+        let mut open = CallTable::default();
+        for number in [100, 101, 103, 104] {
+            open.insert(number, number);
+        }
+        check(&open, &[100, 101, 103, 104]);
+        assert_eq!(open.get(102), None);
+        assert_eq!((open.remove(102), open.remove(99), open.remove(105)), (None, None, None));
+        assert_eq!(open.remove(101), Some(101));
+        assert_eq!(open.remove(101), None);
+        assert_eq!(open.remove(100), Some(100));
+        check(&open, &[103, 104]);
+        *open.get_mut(104).unwrap() = 104;
+        assert_eq!(open.take().len(), 2);
+        check(&open, &[]);
+    }
+
+    #[test]
+    fn what_lasts_does_not_keep_the_row_long() {
+        let mut open = CallTable::default();
+        open.insert(1, 1);
+        for number in 2..50_000 {
+            open.insert(number, number);
+            assert_eq!(open.remove(number), Some(number));
+            assert!(open.recent.len() <= ROW);
+        }
+        check(&open, &[1]);
+        open.insert(60_000, 60_000);
+        check(&open, &[1, 60_000]);
+        assert_eq!(open.remove(1), Some(1));
+        check(&open, &[60_000]);
+    }
+
+    #[test]
+    fn numbers_may_begin_again() {
+        let mut open = CallTable::default();
+        for number in [7, 8, 9, 2, 3, 8_000, 4] {
+            open.insert(number, number);
+        }
+        check(&open, &[2, 3, 4, 7, 8, 9, 8_000]);
+        open.insert(5, 5);
+        for number in [2, 3, 4, 5, 7, 8, 9, 8_000] {
+            assert_eq!(open.remove(number), Some(number));
+        }
+        check(&open, &[]);
+    }
+
+    #[test]
+    fn a_burst_is_given_back() {
+        let mut open = CallTable::default();
+        for number in 0..20_000 {
+            open.insert(number, number);
+        }
+        assert_eq!(open.len(), 20_000);
+        for number in (0..20_000).rev() {
+            assert_eq!(open.remove(number), Some(number));
+        }
+        assert!(open.capacity() <= KEPT_CAPACITY);
     }
 }

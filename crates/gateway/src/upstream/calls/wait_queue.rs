@@ -1,5 +1,5 @@
-//! `WaitQueue`: calls that wait for their server: until it is back, or until it is their turn. Each is
-//! delivered once, or told why not.
+//! `WaitQueue`: calls that wait until their server is back, or until it is their turn. Each is sent once, or
+//! ends with an error that says why not.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,26 +32,26 @@ pub(crate) struct WaitQueue {
     state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
     connection: Mutex<Weak<Connection>, rank::WaitQueueConnection>,
-    /// One at a time lets calls in to a server that takes only so many.
+    /// Held while waiting calls are sent: the concurrency limit is checked and used in one step.
     // Above all locks of a call: whole calls are handed over under it.
     turnstile: Mutex<(), rank::Turnstile>,
-    /// Those who waited for the server are let in a few at a time: others come behind them.
+    /// Calls that waited for the server are being sent a few at a time: new ones queue behind them.
     is_crowded: AtomicBool,
-    /// Rung when somebody starts to wait.
+    /// Notified when a call starts to wait.
     bell: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct WaitQueueState {
     standing: Standing,
-    held: BTreeMap<u32, WaitingCall>,
+    calls: BTreeMap<u32, WaitingCall>,
     bytes: usize,
     last: u32,
-    /// The server has come back, and who waited for it is let in step by step: the next step.
+    /// The next step, while calls that waited for the server are sent step by step.
     step: Option<u32>,
 }
 
-/// How it stands with the server.
+/// What the queue knows about its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
     /// It has not been there yet, or is not expected back.
@@ -65,7 +65,7 @@ enum Standing {
 
 #[derive(Debug)]
 struct WaitingCall {
-    path: ReplyTo,
+    reply: ReplyTo,
     until: Instant,
     cause: WaitCause,
 }
@@ -106,10 +106,10 @@ impl WaitQueue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.state.lock().held.len()
+        self.state.lock().calls.len()
     }
 
-    /// The server is away and will be back: whoever calls it waits.
+    /// The server is away and will be back: calls to it wait.
     pub(in crate::upstream) fn open(&self) {
         if self.waits_for_restart {
             self.state.lock().standing = Standing::Away;
@@ -118,6 +118,8 @@ impl WaitQueue {
 
     /// A call has found this connection closed: its end will be noticed in a moment.
     pub(crate) fn missed(&self, connection: &Arc<Connection>) {
+        // Only if it is still the current one: the server may be back already, in another
+        // connection.
         let is_current = self.connection.lock().as_ptr() == Arc::as_ptr(connection);
         let mut state = self.state.lock();
         if is_current && state.standing == Standing::Serving {
@@ -130,11 +132,11 @@ impl WaitQueue {
         self.waits_for_restart && self.state.lock().standing != Standing::Shut
     }
 
-    /// Keeps a call, which must hold its request (`again`) and not be open in its client. `within`: how
+    /// Keeps a call, which must hold its request (`replay`) and not be open in its client. `within`: how
     /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
-        path: ReplyTo,
+        reply: ReplyTo,
         cause: WaitCause,
         within: Option<Duration>,
     ) -> Result<(), Box<Rejected>> {
@@ -143,41 +145,46 @@ impl WaitQueue {
             WaitCause::Turn => LONGEST_TURN,
         };
         let until = Instant::now() + within.unwrap_or(patience).min(patience);
-        self.keep(WaitingCall { path, until, cause })
+        self.keep(WaitingCall { reply, until, cause })
     }
 
-    fn keep(self: &Arc<Self>, held: WaitingCall) -> Result<(), Box<Rejected>> {
-        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
+    fn keep(self: &Arc<Self>, call: WaitingCall) -> Result<(), Box<Rejected>> {
+        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
         let mut state = self.state.lock();
-        if held.cause == WaitCause::Away && state.standing == Standing::Shut {
+        if call.cause == WaitCause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
-            return Err(Rejected::new(held.path, self.gone(what, false)));
+            return Err(Rejected::new(call.reply, self.gone(what, false)));
         }
-        if state.held.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
+        // Before it is opened in its client: a call that is refused must not be open there.
+        if state.calls.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
             let why = "too many calls wait for it";
             let error = CallError::Busy { server: self.key.to_string(), why };
-            return Err(Rejected::new(held.path, error));
+            return Err(Rejected::new(call.reply, error));
         }
         let id = state.last.wrapping_add(1);
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !held.path.client.open(&held.path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(held.path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !call.reply.client.open(&call.reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(call.reply, CallError::duplicate_id()));
         }
         state.last = id;
         state.bytes += size;
-        state.held.insert(id, held);
+        state.calls.insert(id, call);
         drop(state);
+        // Behind the lock: the sweeper that it wakes takes it first.
         self.bell.notify_one();
         Ok(())
     }
 
-    /// The server is there. Whoever waits for it is let in by `let_in`, if it was away, and else now.
+    /// The server is there. Waiting calls are sent by `let_in` if it was away, else now.
     pub(in crate::upstream) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
+        // The connection first: who finds the server there must find its connection, too.
         *self.connection.lock() = Arc::downgrade(connection);
         {
             let mut state = self.state.lock();
-            if state.standing == Standing::Away && !state.held.is_empty() {
+            if state.standing == Standing::Away && !state.calls.is_empty() {
                 state.step = Some(0);
+                // Relaxed: a call that reads the old value goes a moment early or late, and no
+                // order is promised among calls.
                 self.is_crowded.store(true, Ordering::Relaxed);
             }
             state.standing = Standing::Serving;
@@ -187,8 +194,8 @@ impl WaitQueue {
         touched.flush();
     }
 
-    /// Lets in those who have waited for the server to come back, a few each millisecond. All at once
-    /// they are as much work as the machine has, and every other call is late.
+    /// Sends the calls that have waited for the server to come back, a few each millisecond. All at once
+    /// they would use up the machine, and every other call would be late.
     pub(in crate::upstream) async fn let_in(self: Arc<Self>) {
         while let Some(most) = self.next_portion() {
             let mut touched = FlushSet::default();
@@ -201,19 +208,19 @@ impl WaitQueue {
         }
     }
 
-    /// How many are let in now; `None`: nobody has to be let in like this.
+    /// How many calls are sent in this step; `None`: there are no steps.
     fn next_portion(&self) -> Option<usize> {
         let mut state = self.state.lock();
         let step = state.step?;
         state.step = Some(step.saturating_add(1));
-        Some(portion(step, state.held.len()))
+        Some(portion(step, state.calls.len()))
     }
 
-    /// Whoever comes from now on goes straight to the server: nobody is left to be overtaken, or it was
-    /// the last step.
+    /// Ends the steps when no call waits or the last step is done: new calls then go straight to the
+    /// server.
     fn end_if_through(&self) -> bool {
         let mut state = self.state.lock();
-        let is_through = state.held.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
+        let is_through = state.calls.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
         if is_through {
             state.step = None;
             self.is_crowded.store(false, Ordering::Relaxed);
@@ -221,13 +228,13 @@ impl WaitQueue {
         is_through
     }
 
-    /// Has a call to wait behind others, although its server is there?
+    /// Does a new call have to queue behind others, although its server is there?
     pub(in crate::upstream) fn is_crowded(&self) -> bool {
         self.is_crowded.load(Ordering::Relaxed)
     }
 
-    /// Lets in whoever waits, in the order they came, as far as the server takes them; unless that is
-    /// done step by step.
+    /// Sends waiting calls in the order they came, as far as the server takes them; unless `let_in` does
+    /// that step by step.
     pub(crate) fn release(self: &Arc<Self>, touched: &mut FlushSet) {
         if self.state.lock().step.is_none() {
             self.release_some(usize::MAX, touched);
@@ -237,35 +244,37 @@ impl WaitQueue {
     fn release_some(self: &Arc<Self>, most: usize, touched: &mut FlushSet) {
         let connection = self.connection.lock().upgrade();
         let Some(connection) = connection else { return };
+        // Counting and handing over in one: else two threads would both fill the last free place.
         let _one_at_a_time = self.turnstile.lock();
         for _ in 0..most {
             if self.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
-            let Some(held) = self.state.lock().next() else { return };
-            if !held.path.claim() {
-                cancelled(&held.path, touched);
+            let Some(call) = self.state.lock().next() else { return };
+            // Its client may have cancelled it since it was taken out of the queue.
+            if !call.reply.claim() {
+                cancelled(&call.reply, touched);
                 continue;
             }
-            self.hand_over(held, &connection, touched);
+            self.hand_over(call, &connection, touched);
         }
     }
 
     fn hand_over(
         self: &Arc<Self>,
-        held: WaitingCall,
+        call: WaitingCall,
         connection: &Arc<Connection>,
         touched: &mut FlushSet,
     ) {
-        let WaitingCall { path, until, cause } = held;
-        let request = path.replay.as_ref().map(|again| Box::clone(&again.request));
+        let WaitingCall { reply, until, cause } = call;
+        let request = reply.replay.as_ref().map(|replay| Box::clone(&replay.request));
         let request = request.unwrap_or_default();
         let Ok(message) = scan(&request) else {
-            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+            return reply.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
         };
-        let door = path.sink.clone();
-        let Err(rejected) = connection.submit_now(&message, &[], path, touched) else {
-            return door.handed_over();
+        let sink = reply.sink.clone();
+        let Err(rejected) = connection.submit_now(&message, &[], reply, touched) else {
+            return sink.handed_over();
         };
         let rejected = match *rejected {
             // It has gone again at this very moment, and the call has not run.
@@ -273,7 +282,7 @@ impl WaitQueue {
                 if self.waits_for_restart =>
             {
                 self.missed(connection);
-                match self.keep(WaitingCall { path: reply, until, cause }) {
+                match self.keep(WaitingCall { reply, until, cause }) {
                     Ok(()) => return,
                     Err(rejected) => *rejected,
                 }
@@ -285,24 +294,25 @@ impl WaitQueue {
         reply.fail_taken(&error, touched);
     }
 
-    /// Nobody needs to wait any longer: the server does not come back.
+    /// Ends all waiting calls: the server does not come back.
     pub(in crate::upstream) fn shut(&self, what: &str) {
-        let held = {
+        // Taken out under the lock and answered behind it: answering takes the locks of clients and
+        // sinks.
+        let calls = {
             let mut state = self.state.lock();
             state.standing = Standing::Shut;
             state.bytes = 0;
-            std::mem::take(&mut state.held)
+            std::mem::take(&mut state.calls)
         };
         let mut touched = FlushSet::default();
-        for (_, held) in held {
-            let error = self.gone(what.to_owned(), held.path.has_run());
-            fail(&held.path, &error, &mut touched);
+        for (_, call) in calls {
+            let error = self.gone(what.to_owned(), call.reply.has_run());
+            fail(&call.reply, &error, &mut touched);
         }
         touched.flush();
     }
 
-    /// Lets in whoever can be let in, and ends the waiting of those whose time is up. True if anybody
-    /// still waits.
+    /// Sends the calls that can be sent, and ends those whose time is up. True if calls still wait.
     pub(crate) fn sweep(self: &Arc<Self>) -> bool {
         if self.len() == 0 {
             return false;
@@ -314,26 +324,27 @@ impl WaitQueue {
     }
 
     fn expire(&self, now: Instant) -> bool {
+        // Answered behind the lock, which every call of this server needs.
         let (late, left) = {
             let mut state = self.state.lock();
-            let late = state.held.iter().filter(|(_, held)| held.until <= now);
+            let late = state.calls.iter().filter(|(_, call)| call.until <= now);
             let late: Vec<u32> = late.map(|(id, _)| *id).collect();
             let late: Vec<WaitingCall> =
                 late.into_iter().filter_map(|id| state.remove(id)).collect();
-            (late, !state.held.is_empty())
+            (late, !state.calls.is_empty())
         };
         let mut touched = FlushSet::default();
-        for WaitingCall { path, cause, .. } in late {
+        for WaitingCall { reply, cause, .. } in late {
             let error = match cause {
                 WaitCause::Away => {
-                    self.gone("did not come back in time".to_owned(), path.has_run())
+                    self.gone("did not come back in time".to_owned(), reply.has_run())
                 }
                 WaitCause::Turn => {
                     let why = "it has too many calls already, and none has ended in time";
                     CallError::Busy { server: self.key.to_string(), why }
                 }
             };
-            fail(&path, &self.in_this_case(&path, error), &mut touched);
+            fail(&reply, &self.in_this_case(&reply, error), &mut touched);
         }
         touched.flush();
         left
@@ -348,73 +359,73 @@ impl WaitQueue {
         }
     }
 
-    /// The error as it waits for a call that may have run before it came here.
-    fn in_this_case(&self, path: &ReplyTo, error: CallError) -> CallError {
-        if path.has_run() && error.may_retry() {
+    /// The error for a call that may have run before it came here.
+    fn in_this_case(&self, reply: &ReplyTo, error: CallError) -> CallError {
+        if reply.has_run() && error.may_retry() {
             return self.gone("went and could not be asked again".to_owned(), true);
         }
         error
     }
 }
 
-/// How many of those who wait are let in at this step. More and more: where new calls come as fast as
-/// these are let in, the crowd would never end.
+/// How many waiting calls are sent in this step. More with each step: if new calls came as fast as these are
+/// sent, the queue would never become empty.
 fn portion(step: u32, waiting: usize) -> usize {
     let more = usize::try_from(step / STEPS_TO_ONE_MORE).unwrap_or(usize::MAX);
     let most = LEAST_LET_IN.saturating_add(more).max(waiting / PARTS);
     if step < LAST_STEP { most.min(waiting) } else { waiting }
 }
 
-/// Its client does not wait for it any more.
-fn cancelled(path: &ReplyTo, touched: &mut FlushSet) {
-    path.cancelled(Cancel::Left, path.has_run(), touched);
+/// Its client has cancelled it.
+fn cancelled(reply: &ReplyTo, touched: &mut FlushSet) {
+    reply.cancelled(Cancel::Left, reply.has_run(), touched);
 }
 
-/// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
-fn fail(path: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
-    match path.claim() {
-        true => path.fail_taken(error, touched),
-        false => cancelled(path, touched),
+/// Ends a call that was taken out of the queue; its client may have cancelled it just now.
+fn fail(reply: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
+    match reply.claim() {
+        true => reply.fail_taken(error, touched),
+        false => cancelled(reply, touched),
     }
 }
 
 impl WaitQueueState {
-    /// Whoever is to be let in next, if the server is there.
+    /// The call that is sent next, if the server is there.
     fn next(&mut self) -> Option<WaitingCall> {
         if self.standing != Standing::Serving {
             return None;
         }
-        let first = *self.held.first_key_value()?.0;
+        let first = *self.calls.first_key_value()?.0;
         self.remove(first)
     }
 
     fn remove(&mut self, id: u32) -> Option<WaitingCall> {
-        let held = self.held.remove(&id)?;
-        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
+        let call = self.calls.remove(&id)?;
+        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
         self.bytes = self.bytes.saturating_sub(size);
-        Some(held)
+        Some(call)
     }
 }
 
 impl CallOwner for WaitQueue {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
-        let held = self.state.lock().remove(id);
-        if let Some(WaitingCall { path, .. }) = held {
-            path.cancelled(how, path.has_run(), touched);
+        let call = self.state.lock().remove(id);
+        if let Some(WaitingCall { reply, .. }) = call {
+            reply.cancelled(how, reply.has_run(), touched);
         }
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
-        let held = self.state.lock().remove(id);
-        if let Some(WaitingCall { path, .. }) = held {
-            path.fail(&CallError::ShuttingDown { may_have_run: path.has_run() }, touched);
+        let call = self.state.lock().remove(id);
+        if let Some(WaitingCall { reply, .. }) = call {
+            reply.fail(&CallError::ShuttingDown { may_have_run: reply.has_run() }, touched);
         }
     }
 
-    /// Nobody here asks anything.
+    /// Servers ask over a connection, never over a queue.
     fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) {}
 
-    fn is_waiting_room(&self) -> bool {
+    fn is_wait_queue(&self) -> bool {
         true
     }
 }

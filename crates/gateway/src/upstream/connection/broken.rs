@@ -14,6 +14,7 @@ use crate::lock::{Mutex, rank};
 use crate::upstream::shown::shown;
 
 /// How many lines are shown, and how much of each.
+// A server that writes its log to stdout would fill ours, which is on a disk.
 const SAMPLES: usize = 3;
 const SAMPLE_BYTES: usize = 200;
 
@@ -24,7 +25,7 @@ pub(crate) struct BrokenLines {
     pub(in crate::upstream) seen: Mutex<BrokenLineState, rank::BrokenLines>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,
-    /// An answer without an id has come that belongs to nobody.
+    /// An answer without an id has come that belongs to no call.
     pub(crate) unowned: Notify,
 }
 
@@ -75,15 +76,16 @@ impl BrokenLines {
         self.seen.lock().refusal = Some(self.shown(error));
     }
 
-    /// The last of those, for whoever asks why the server did not become ready.
+    /// The last of those errors, to explain why the server did not become ready.
     pub(in crate::upstream) fn refusal(&self) -> Option<String> {
         self.seen.lock().refusal.clone()
     }
 
-    /// A broken message that is nobody's. True once too many of them came within the window.
+    /// Counts a broken message that belongs to no call. True once too many came within the window.
     pub(in crate::upstream) fn count_unowned(&self, window: Duration) -> bool {
         let mut seen = self.seen.lock();
         let now = Instant::now();
+        // Bounded: beyond `BROKEN_LINES` the server is given up, and older ones are dropped here.
         seen.unowned.retain(|at| now.duration_since(*at) < window);
         seen.unowned.push(now);
         seen.unowned.len() > BROKEN_LINES

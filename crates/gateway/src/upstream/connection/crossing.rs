@@ -14,8 +14,7 @@ use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::questions::rounds::Rounds;
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::Heading;
+use crate::upstream::transport::{Heading, ResponseShape};
 
 /// In answer to these a server of the stateless era may ask for something.
 fn may_ask(method: &[u8]) -> bool {
@@ -29,14 +28,16 @@ impl Parking {
         &self,
         server: &str,
         message: &Message<'_>,
-        path: &mut ReplyTo,
+        reply: &mut ReplyTo,
     ) -> Result<Option<Vec<u8>>, CallError> {
-        let RequestEra::Stateless(how) = &path.request_era else { return Ok(None) };
+        let RequestEra::Stateless(how) = &reply.request_era else { return Ok(None) };
         if how.can_be_asked() && may_ask(&message.method()) {
-            path.kept = Some(message.bytes.into());
+            reply.kept = Some(message.bytes.into());
         }
         let Some(at) = message.params.request_state else { return Ok(None) };
         let text = decode(at.of(message.bytes)).unwrap_or_default();
+        // The state is bound to the params without `_meta` and answers: those change when the
+        // request comes again.
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
         let bound = state_bound_to(server, how, &method, &digest);
@@ -55,11 +56,11 @@ impl Parking {
     fn sealed(
         &self,
         server: &str,
-        path: &ReplyTo,
+        reply: &ReplyTo,
         how: &Stateless,
         state: &[u8],
     ) -> Option<Vec<u8>> {
-        let kept = path.kept.as_deref().and_then(|kept| scan(kept).ok());
+        let kept = reply.kept.as_deref().and_then(|kept| scan(kept).ok());
         let method = kept.map(|kept| kept.method()).unwrap_or_default();
         let digest = kept.map(|kept| era::digest(kept.text(kept.params.span)).to_vec());
         let digest = digest.unwrap_or_default();
@@ -84,52 +85,53 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
-        if let RequestEra::Stateless(how) = &path.request_era {
+        if let RequestEra::Stateless(how) = &reply.request_era {
             if message.params.request_state.is_some() {
-                return self.parking.resume(message, path, touched);
+                return self.parking.resume(message, reply, touched);
             }
             self.facts.raise_level(&self.link, how.level);
         }
+        // Everything under the lock, as in `submit_now`: an answer can only come afterwards.
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
-            Err(error) => return Err(Rejected::new(path, error)),
+            Err(error) => return Err(Rejected::new(reply, error)),
         };
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(reply, CallError::duplicate_id()));
         }
-        let translated = translated(id, message, changes, &mut path);
+        let translated = translated(id, message, changes, &mut reply);
         let heading = Heading::of(message, changes);
         let sent = self.link.transport.request(id, &heading, &translated, &Edits::new(), touched);
-        self.link.sent(id, path, sent, pending)
+        self.link.sent(id, reply, sent, pending)
     }
 
     /// Delivers a response to a call in which the stateless era has a part.
     pub(in crate::upstream) fn deliver_across(
         self: &Arc<Self>,
-        path: ReplyTo,
+        reply: ReplyTo,
         shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
         let asks = || shape.result_type.is_some_and(|at| at.of(bytes) == b"\"input_required\"");
-        match (&path.request_era, self.link.era()) {
+        match (&reply.request_era, self.link.era()) {
             (RequestEra::Session, Era::Modern) if asks() => {
                 let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
-                Rounds::begin(self, path, result, touched);
+                Rounds::begin(self, reply, result, touched);
             }
             (RequestEra::Stateless(how), Era::Legacy) => {
-                deliver_to_modern(&path, how, shape, payload, touched);
+                deliver_to_modern(&reply, how, shape, payload, touched);
             }
             (RequestEra::Stateless(how), Era::Modern) => {
-                self.deliver_within_modern(&path, how, shape, payload, touched);
+                self.deliver_within_modern(&reply, how, shape, payload, touched);
             }
-            _ => path.deliver(shape.id, payload, touched),
+            _ => reply.deliver(shape.id, payload, touched),
         }
     }
 
@@ -137,7 +139,7 @@ impl Connection {
     /// do, or forgets to say what it is.
     fn deliver_within_modern(
         &self,
-        path: &ReplyTo,
+        reply: &ReplyTo,
         how: &Stateless,
         shape: ResponseShape,
         payload: Payload<'_>,
@@ -146,35 +148,35 @@ impl Connection {
         let bytes = payload.bytes();
         let Some(result) = shape.result else {
             let code = how.status_code(code(shape, bytes));
-            return path.deliver_edited(code, shape.id, payload, &[], touched);
+            return reply.deliver_edited(code, shape.id, payload, &[], touched);
         };
         match shape.result_type.map(|span| span.of(bytes)) {
             Some(b"\"input_required\"") => {
                 let asked = era::requests_in(result.of(bytes), |_| String::new());
                 if let Err(error) = self.link.check_asked(&asked, |ability| how.can(ability)) {
-                    return path.fail(&error, touched);
+                    return reply.fail(&error, touched);
                 }
                 let state = find(bytes, result, &["requestState"]);
                 if asked.is_empty() && state.is_none() {
                     let error = self.link.senseless("asks for something and does not say for what");
-                    return path.fail(&error, touched);
+                    return reply.fail(&error, touched);
                 }
                 let sealed = state.and_then(|at| {
-                    self.parking.sealed(self.link.key.id(), path, how, at.of(bytes))
+                    self.parking.sealed(self.link.key.id(), reply, how, at.of(bytes))
                 });
                 if let (Some(at), Some(sealed)) = (state, sealed) {
                     let edits: &[(Span, &[u8])] = &[(at, &sealed)];
-                    return path.deliver_edited(None, shape.id, payload, edits, touched);
+                    return reply.deliver_edited(None, shape.id, payload, edits, touched);
                 }
             }
             Some(b"\"task\"") => {
                 let server = self.link.key.id();
-                self.parking.tasks.remember_in(result.of(bytes), server, &path.client);
+                self.parking.tasks.remember_in(result.of(bytes), server, &reply.client);
             }
             Some(_) => {}
-            None => return deliver_completed(path, how, shape, result, payload, touched),
+            None => return deliver_completed(reply, how, shape, result, payload, touched),
         }
-        path.deliver(shape.id, payload, touched);
+        reply.deliver(shape.id, payload, touched);
     }
 }
 
@@ -190,7 +192,7 @@ fn code(shape: ResponseShape, bytes: &[u8]) -> Option<i64> {
 /// A result with what the stateless era wants to know about it. Whatever an older one says of its
 /// own kind means nothing here.
 fn deliver_completed(
-    path: &ReplyTo,
+    reply: &ReplyTo,
     how: &Stateless,
     shape: ResponseShape,
     result: Span,
@@ -203,15 +205,15 @@ fn deliver_completed(
     match shape.result_type {
         Some(own) => {
             let edits = [added, (own, COMPLETE)];
-            path.deliver_edited(None, shape.id, payload, &edits, touched);
+            reply.deliver_edited(None, shape.id, payload, &edits, touched);
         }
-        None => path.deliver_edited(None, shape.id, payload, &[added], touched),
+        None => reply.deliver_edited(None, shape.id, payload, &[added], touched),
     }
 }
 
 /// A response of the older era for a client of the stateless one.
 fn deliver_to_modern(
-    path: &ReplyTo,
+    reply: &ReplyTo,
     how: &Stateless,
     shape: ResponseShape,
     payload: Payload<'_>,
@@ -219,28 +221,28 @@ fn deliver_to_modern(
 ) {
     let bytes = payload.bytes();
     if let Some(result) = shape.result {
-        return deliver_completed(path, how, shape, result, payload, touched);
+        return deliver_completed(reply, how, shape, result, payload, touched);
     }
-    let missing = path.refused.missing();
+    let missing = reply.refused.missing();
     if !missing.is_empty() {
-        return path.fail(&CallError::MissingCapability(missing), touched);
+        return reply.fail(&CallError::MissingCapability(missing), touched);
     }
     let error = shape.error.map(|span| span.of(bytes)).unwrap_or_default();
     match era::refusal_for_modern(error, how.can(Ability::Urls)) {
-        Translated::Asks(result) => path.complete(&result, touched),
+        Translated::Asks(result) => reply.complete(&result, touched),
         Translated::Cannot => {
             let missing = vec![Ability::Urls.declaration()];
-            path.fail(&CallError::MissingCapability(missing), touched);
+            reply.fail(&CallError::MissingCapability(missing), touched);
         }
         Translated::Code(new) => {
             let at = shape.error.and_then(|error| find(bytes, error, &["code"]));
             let edit = at.map(|at| (at, new.as_bytes()));
             let code = new.parse().ok();
-            path.deliver_edited(code, shape.id, payload, edit.as_slice(), touched);
+            reply.deliver_edited(code, shape.id, payload, edit.as_slice(), touched);
         }
         Translated::Same => {
             let code = how.status_code(code(shape, bytes));
-            path.deliver_edited(code, shape.id, payload, &[], touched);
+            reply.deliver_edited(code, shape.id, payload, &[], touched);
         }
     }
 }
@@ -252,23 +254,24 @@ fn translated(
     id: u32,
     message: &Message<'_>,
     changes: &[(Span, &[u8])],
-    path: &mut ReplyTo,
+    reply: &mut ReplyTo,
 ) -> Vec<u8> {
     let mut spliced = Vec::new();
     with_digits(id, |digits| {
-        under_our_id(message, path, digits, changes).write(message.bytes, &mut spliced);
+        under_our_id(message, reply, digits, changes).write(message.bytes, &mut spliced);
     });
     let Ok(message_again) = scan(&spliced) else { return spliced };
     let asks = may_ask(&message.method());
-    match &path.request_era {
+    match &reply.request_era {
         RequestEra::Stateless(how) => {
+            // Only then: the copy costs as much as the request.
             let kept = asks && how.can_be_asked();
-            path.kept = kept.then(|| message.bytes.into());
+            reply.kept = kept.then(|| message.bytes.into());
             era::for_legacy(&message_again)
         }
         RequestEra::Session => {
-            let translated = era::for_modern(&message_again, &path.client.stamp());
-            path.kept = asks.then(|| translated.as_slice().into());
+            let translated = era::for_modern(&message_again, &reply.client.stamp());
+            reply.kept = asks.then(|| translated.as_slice().into());
             translated
         }
     }

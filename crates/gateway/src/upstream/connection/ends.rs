@@ -1,22 +1,29 @@
-//! How calls end without their answer: failed, late, cancelled, or with their connection.
+//! What becomes of calls that get no answer: they wait for their server and are sent again, or end: failed,
+//! late, cancelled, or with their connection.
 
 use std::sync::Arc;
 
 use trunkline_wire::Edits;
 
-use crate::call::{CallOwner, Cancel};
+use crate::call::{CallOwner, Cancel, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::Waiter;
+use crate::upstream::calls::pending::{Entry, Waiter};
+use crate::upstream::calls::wait_queue::WaitCause;
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::questions::attribution::Caller;
+use crate::upstream::transport::UpstreamId;
 
 impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
+        // Before the transport is closed: a closed pool has forgotten which requests still waited
+        // in it.
         let reach = self.link.transport.reach();
         let mut touched = FlushSet::default();
+        // Closed under the lock: a call that comes now is refused with "has not run" instead of
+        // being lost.
         let entries = self.link.pending.lock().close();
         for (id, entry) in entries {
             let may_have_run = reach.may_have_run(id, entry.sent_at);
@@ -27,17 +34,17 @@ impl Connection {
                 stderr: stderr.to_vec(),
             };
             match entry.waiter {
-                Waiter::Client(path) => {
-                    self.lose(path, entry.deadline, may_have_run, &error, &mut touched);
+                Waiter::Client(reply) => {
+                    self.lose(reply, entry.deadline, may_have_run, &error, &mut touched);
                 }
                 Waiter::Parked(parked) => parked.fail(&error, &mut touched),
                 Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
             }
         }
         self.link.transport.close();
-        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
+        let owner = Arc::clone(self) as Arc<dyn CallOwner>;
         for client in self.audience.all() {
-            client.forget_questions_of(&carrier, "the server has gone", &mut touched);
+            client.forget_questions_of(&owner, "the server has gone", &mut touched);
         }
         touched.flush();
     }
@@ -47,6 +54,7 @@ impl Connection {
         let expired = self.link.pending.lock().expired(now);
         let after = self.options.timeout.or(self.link.limits.call).unwrap_or_default();
         for id in expired {
+            // Asked before the call is taken out.
             let who = self.link.who_called(id);
             let error = CallError::Timeout { server: self.link.key.to_string(), after };
             if self.link.fail(id, &error) {
@@ -58,6 +66,8 @@ impl Connection {
                 touched.flush();
             }
         }
+        // A late call no longer counts: the next in the queue may go, although the server may still
+        // be busy.
         self.options.made_room();
         self.link.pending.lock().len() > 0
     }
@@ -66,20 +76,21 @@ impl Connection {
 impl CallOwner for Connection {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let Some(entry) = self.link.pending.lock().remove(id) else { return };
-        let path = match entry.waiter {
-            Waiter::Client(path) => path,
+        let reply = match entry.waiter {
+            Waiter::Client(reply) => reply,
             Waiter::Parked(parked) => {
                 parked.leave_questions(self, touched);
-                let Some(path) = self.parking.give_up(&parked) else { return };
-                path
+                let Some(reply) = self.parking.give_up(&parked) else { return };
+                reply
             }
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return,
         };
         // Who does not want an answer is not told, and looking may take a while.
         let may_have_run =
             matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
-        path.cancelled(how, may_have_run, touched);
+        reply.cancelled(how, may_have_run, touched);
         match how {
+            // The client's own notification, with its reason; only the id is ours.
             Cancel::Said(message) if self.link.sends_cancellations() => {
                 let Some(span) = message.params.request_id else { return };
                 with_digits(id, |digits| {
@@ -92,7 +103,7 @@ impl CallOwner for Connection {
             }
             _ => self.link.call_off(id, "the client has gone", touched),
         }
-        self.link.gave_up(Caller::of(&path.client, &path.request_era), touched);
+        self.link.gave_up(Caller::of(&reply.client, &reply.request_era), touched);
         self.options.made_room_in(touched);
     }
 
@@ -105,5 +116,64 @@ impl CallOwner for Connection {
 
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {
         self.link.tell(bytes, edits, touched);
+    }
+}
+
+impl Connection {
+    /// The server has gone with this call: it waits for the server to come back, if it has not run
+    /// or may be made again; otherwise it ends with the error.
+    pub(in crate::upstream) fn lose(
+        &self,
+        mut reply: ReplyTo,
+        deadline: Option<Tick>,
+        may_have_run: bool,
+        error: &CallError,
+        touched: &mut FlushSet,
+    ) {
+        let queue = self
+            .options
+            .wait_queue
+            .as_ref()
+            .filter(|queue| queue.takes_calls() && reply.rounds == 0);
+        let Some((queue, replay)) = queue.zip(reply.replay.as_mut()) else {
+            return reply.fail(error, touched);
+        };
+        if may_have_run
+            && (replay.cut_off >= self.link.transport.most_repeats()
+                || !self.repeatable.may_repeat(&replay.request))
+        {
+            return reply.fail(error, touched);
+        }
+        replay.deadline = deadline;
+        replay.cut_off += u8::from(may_have_run);
+        // Its client has cancelled it meanwhile, and it has its outcome.
+        if !reply.claim() {
+            return;
+        }
+        let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
+        if let Err(rejected) = queue.admit(reply, WaitCause::Away, left) {
+            rejected.reply.fail_taken(error, touched);
+        }
+    }
+
+    /// The way of one call has broken off: it is made again if it may be, or ends with the error.
+    pub(in crate::upstream) fn lose_call(
+        &self,
+        id: UpstreamId,
+        error: &CallError,
+        touched: &mut FlushSet,
+    ) {
+        let mut pending = self.link.pending.lock();
+        if !matches!(pending.get(id), Some(Entry { waiter: Waiter::Client(_), .. })) {
+            drop(pending);
+            self.link.fail_into(id, error, touched);
+            return;
+        }
+        // Looked at and taken out under one lock: its answer may come from another thread.
+        let entry = pending.remove(id);
+        drop(pending);
+        if let Some(Entry { waiter: Waiter::Client(reply), deadline, .. }) = entry {
+            self.lose(reply, deadline, !error.may_retry(), error, touched);
+        }
     }
 }

@@ -27,7 +27,7 @@ impl ServerFacts {
         }
     }
 
-    /// Is the handshake over? Before that, an answer without an id belongs to nobody: servers log,
+    /// Is the handshake over? Before that, an answer without an id belongs to no call: servers log,
     /// greet and answer notifications then.
     pub(in crate::upstream) fn is_opened(&self) -> bool {
         self.opened.load(Ordering::Relaxed)

@@ -1,47 +1,42 @@
-//! `Connection`: one live connection to a server. It hands calls over, matches answers, and ends calls
-//! that get none.
+//! `Connection`: one run of a server. It sends calls, matches answers to them, and ends calls that get none.
 
 pub(in crate::upstream) mod broken;
 mod crossing;
 mod ends;
 mod facts;
-mod health;
 pub(in crate::upstream) mod hints;
-mod holding;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use trunkline_wire::{
     Edits, FaultKind, Id, Kind, Message, MessageFault, Span, elements, scan, upstream_id,
 };
 
 use crate::call::{
-    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, ReplyTo,
+    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, Replay, ReplyTo,
 };
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::identity::Identity;
-use crate::limits::Limits;
+use crate::limits::{KEPT_REQUEST, LASTING_LIFE, Limits};
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::calls::wait_queue::WaitQueue;
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
-use crate::upstream::connection::health::ConnectionHealth;
 use crate::upstream::connection::hints::RepeatableTools;
 use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
-use crate::upstream::transport::{Heading, Transport};
+use crate::upstream::transport::{Heading, ResponseShape, Transport, UpstreamId};
 
-/// One live connection: the way to the server, and everything that is kept about it while it lasts.
+/// One run of a server: the transport with its open calls, and all that is known while it lasts.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -61,37 +56,39 @@ pub(crate) struct Connection {
     pub(super) repeatable: RepeatableTools,
 }
 
-/// What a connection has beyond the plain passing on of messages.
+/// Optional parts of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionOptions {
     /// Where calls wait for the server.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
-    /// Who is told what became of calls.
+    /// Receivers of events and traces.
     pub(crate) observers: Option<Arc<Observers>>,
-    /// When a call of this server's is late, if that is not the same for all.
+    /// The timeout of calls to this server, if it has one of its own.
     pub(crate) timeout: Option<Duration>,
 }
 
 impl ConnectionOptions {
-    /// What is to be told about a call at its end, if anybody wants to know.
+    /// The record of a call, from which events and traces are made; `None`: there are no observers.
     pub(crate) fn record(
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        (link, path): (&Link, &ReplyTo),
+        (link, reply): (&Link, &ReplyTo),
     ) -> Option<Arc<CallRecord>> {
         let watch = self.observers.as_ref()?;
         let hop = match link.transport {
             Transport::Pipe(_) => SpanKind::Pipe,
             Transport::Post(_) => SpanKind::Network,
         };
-        CallRecord::of(message, changes, (&link.key, hop), path.asker(), watch)
+        CallRecord::of(message, changes, (&link.key, hop), reply.asker(), watch)
     }
 
-    /// A call has ended: it may be another one's turn.
+    /// A call has ended: the next of the queue may be sent.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.wait_queue.as_ref().filter(|room| room.max_concurrency.is_some()) {
-            room.release(touched);
+        if let Some(queue) =
+            self.wait_queue.as_ref().filter(|queue| queue.max_concurrency.is_some())
+        {
+            queue.release(touched);
         }
     }
 
@@ -121,18 +118,18 @@ impl Connection {
         let ConnectionParts {
             key,
             limits,
-            transport: line,
+            transport,
             broken,
             audience,
             simple,
             deadlines,
             parking,
-            options: outfit,
+            options,
         } = parts;
-        let deadlines = (deadlines, outfit.timeout);
+        let deadlines = (deadlines, options.timeout);
         Self {
-            link: Link::new(key, line, limits, deadlines, simple),
-            options: outfit,
+            link: Link::new(key, transport, limits, deadlines, simple),
+            options,
             broken,
             audience,
             subscriptions: Subscriptions::default(),
@@ -145,14 +142,14 @@ impl Connection {
         }
     }
 
-    /// What is to be told about a call at its end, if anybody wants to know.
+    /// The record of a call, from which events and traces are made; `None`: there are no observers.
     pub(crate) fn record(
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: &ReplyTo,
+        reply: &ReplyTo,
     ) -> Option<Arc<CallRecord>> {
-        self.options.record(message, changes, (&self.link, path))
+        self.options.record(message, changes, (&self.link, reply))
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
@@ -161,17 +158,46 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: ReplyTo,
+        reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         // Relaxed: a call that is made at the moment of the verdict may still be sent.
         if self.health.is_failing() {
-            return Err(Rejected::new(path, self.link.failing()));
+            return Err(Rejected::new(reply, self.link.failing()));
         }
         match &self.options.wait_queue {
-            None => self.submit_now(message, changes, path, touched),
-            Some(room) => self.submit_held(room, message, changes, path, touched),
+            None => self.submit_now(message, changes, reply, touched),
+            Some(queue) => self.submit_held(queue, message, changes, reply, touched),
         }
+    }
+
+    /// Passes a request on to a server whose calls may wait.
+    fn submit_held(
+        self: &Arc<Self>,
+        queue: &Arc<WaitQueue>,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        mut reply: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        // Who comes again is known by its very words, and has its place with the server already.
+        if message.params.request_state.is_some() {
+            return self.submit_now(message, changes, reply, touched);
+        }
+        let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
+        if reply.replay.is_none() && (keeps || queue.max_concurrency.is_some()) {
+            reply.replay = Some(Replay::new(message, changes));
+        }
+        let cause = match queue.max_concurrency {
+            Some(_) => WaitCause::Turn,
+            None if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
+            None => return self.submit_now(message, changes, reply, touched),
+        };
+        // Behind those who came before; whose turn it is, is decided in one place.
+        let within = self.options.timeout.or(self.link.limits.call);
+        queue.admit(reply, cause, within)?;
+        queue.release(touched);
+        Ok(())
     }
 
     /// Passes a client's request on at once, past the calls that wait for the server.
@@ -179,36 +205,43 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
-        if path.request_era.era() != self.link.era() {
-            return self.submit_across(message, changes, path, touched);
+        if reply.request_era.era() != self.link.era() {
+            return self.submit_across(message, changes, reply, touched);
         }
-        let state = match self.parking.prepare_within_modern(self.link.key.id(), message, &mut path)
-        {
+        // Only a request of the stateless era can come again with a state of its server's.
+        let state = match reply.request_era.is_session() {
+            true => Ok(None),
+            false => {
+                let server = self.link.key.id();
+                self.parking.prepare_within_modern(server, message, &mut reply)
+            }
+        };
+        let state = match state {
             Ok(state) => state,
-            Err(error) => return Err(Rejected::new(path, error)),
+            Err(error) => return Err(Rejected::new(reply, error)),
         };
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
-            Err(error) => return Err(Rejected::new(path, error)),
+            Err(error) => return Err(Rejected::new(reply, error)),
         };
         // Everything under the lock: an answer or the server's end can only come afterwards.
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(reply, CallError::duplicate_id()));
         }
         let sent = with_digits(id, |digits| {
-            let mut edits = under_our_id(message, &path, digits, changes);
+            let mut edits = under_our_id(message, &reply, digits, changes);
             if let (Some(at), Some(state)) = (message.params.request_state, &state) {
                 edits.add(at, state);
             }
             let heading = Heading::of(message, changes);
             self.link.transport.request(id, &heading, message.bytes, &edits, touched)
         });
-        self.link.sent(id, path, sent, pending)
+        self.link.sent(id, reply, sent, pending)
     }
 
     /// One message from the server. `origin`: it came as part of the answer to this request of
@@ -230,6 +263,7 @@ impl Connection {
             }
             Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),
         };
+        // Only where it is read: a clock for each message is felt.
         if self.options.wait_queue.is_some() {
             self.health.note_time();
         }
@@ -241,6 +275,8 @@ impl Connection {
                     return self.unmatched(message, origin);
                 };
                 match message.unreadable {
+                    // Strict clients drop such a response and wait on: an error tells them what is
+                    // wrong.
                     Some(fault) if entry.waiter.is_of_client() => {
                         self.broken.warn_unreadable(&self.link.key, message.bytes, fault);
                         self.link.fail_entry(entry, &self.link.broken_answer(fault), touched);
@@ -250,6 +286,8 @@ impl Connection {
                 self.options.made_room_in(touched);
             }
             Kind::Notification => self.notified(message, origin, touched),
+            // Some servers write what they read to stdout, too. That is no question: an answer to
+            // it would be one that they never asked for.
             Kind::Request if self.link.is_echo(message) => {
                 self.broken.noise(&self.link, message.bytes);
             }
@@ -272,7 +310,7 @@ impl Connection {
         }
     }
 
-    /// Gives a response to whoever waits for it.
+    /// Gives a response to its waiter.
     pub(super) fn settle(
         self: &Arc<Self>,
         entry: Entry,
@@ -283,20 +321,22 @@ impl Connection {
         if matches!(entry.waiter, Waiter::Client(_)) {
             self.health.note_use();
         }
-        if let Waiter::Client(path) = &entry.waiter
-            && path.request_era.is_session()
+        // The usual call, within the legacy era and without tasks: nothing in its result has to be
+        // looked at.
+        if let Waiter::Client(reply) = &entry.waiter
+            && reply.request_era.is_session()
             && self.link.era() == Era::Legacy
             && !self.facts.has_tasks.load(Ordering::Relaxed)
         {
-            return path.deliver(shape.id, payload, touched);
+            return reply.deliver(shape.id, payload, touched);
         }
         match entry.waiter {
-            Waiter::Client(path) if self.facts.has_tasks.load(Ordering::Relaxed) => {
-                self.settle_of_tasks(path, shape, payload, touched);
+            Waiter::Client(reply) if self.facts.has_tasks.load(Ordering::Relaxed) => {
+                self.settle_of_tasks(reply, shape, payload, touched);
             }
-            Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
+            Waiter::Client(reply) => self.deliver_across(reply, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
-            // If nobody waits any more, the handshake was given up.
+            // If the receiver is gone, the handshake was given up.
             Waiter::Own(sender) | Waiter::Listening(sender) => {
                 drop(sender.send(Ok(payload.bytes().to_vec())));
             }
@@ -309,12 +349,12 @@ impl Connection {
 /// these changes.
 pub(super) fn under_our_id<'a>(
     message: &Message<'_>,
-    path: &ReplyTo,
+    reply: &ReplyTo,
     digits: &'a [u8],
     changes: &[(Span, &'a [u8])],
 ) -> Edits<'a> {
     let mut edits = Edits::new();
-    let token = message.params.meta.progress_token.filter(|_| path.progress_token.is_some());
+    let token = message.params.meta.progress_token.filter(|_| reply.progress_token.is_some());
     for span in [message.id, token].into_iter().flatten() {
         edits.add(span, digits);
     }
@@ -326,4 +366,74 @@ pub(super) fn under_our_id<'a>(
 
 pub(super) fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) -> T {
     Id::Number(i64::from(id)).with_token(use_it)
+}
+
+/// Whether the connection has been of use, and whether it still is.
+// Relaxed throughout: each is a sign of its own, and nothing else is read because of it.
+#[derive(Debug)]
+pub(crate) struct ConnectionHealth {
+    /// It has answered a client.
+    was_of_use: AtomicBool,
+    /// A health check has found out that it is of no use as it is.
+    is_useless: AtomicBool,
+    /// It has not answered its last health checks: it gets no further calls of clients.
+    is_failing: AtomicBool,
+    /// When it last said anything, in milliseconds since it was made; noted where calls are held.
+    heard: AtomicU64,
+    made: Instant,
+}
+
+impl ConnectionHealth {
+    pub(in crate::upstream) fn new() -> Self {
+        Self {
+            was_of_use: AtomicBool::new(false),
+            is_useless: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
+            heard: AtomicU64::new(0),
+            made: Instant::now(),
+        }
+    }
+
+    /// A client's call was answered. Read first: it is written once, and read by every answer.
+    pub(in crate::upstream) fn note_use(&self) {
+        if !self.was_of_use.load(Ordering::Relaxed) {
+            self.was_of_use.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Has it not passed its last health checks?
+    pub(in crate::upstream) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::upstream) fn note_time(&self) {
+        let heard = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard.store(heard, Ordering::Relaxed);
+    }
+
+    /// When it last said anything, where that is noted.
+    pub(crate) fn last_heard(&self) -> Option<Instant> {
+        match self.heard.load(Ordering::Relaxed) {
+            0 => None,
+            heard => Some(self.made + Duration::from_millis(heard)),
+        }
+    }
+
+    /// Has it answered a client, or lasted a while? A server that failed its health checks has lasted only
+    /// because the checks take their time.
+    pub(in crate::upstream) fn was_of_use(&self) -> bool {
+        let lasted =
+            self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
+        self.was_of_use.load(Ordering::Relaxed) || lasted
+    }
+
+    /// Whether it fails its health checks. While it does, calls are refused at once instead of sent.
+    pub(in crate::upstream) fn set_failing(&self, is_failing: bool) {
+        self.is_failing.store(is_failing, Ordering::Relaxed);
+    }
+
+    /// It is given up as it is.
+    pub(in crate::upstream) fn condemn(&self) {
+        self.is_useless.store(true, Ordering::Relaxed);
+    }
 }

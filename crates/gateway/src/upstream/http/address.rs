@@ -36,6 +36,7 @@ impl Address {
             if !is_field_value(value.as_bytes()) {
                 return Err(Trouble::bad_header(name, "has a line end or control character in it"));
             }
+            // A second length, host or session would contradict what the transport itself sends.
             if is_own_header(name) {
                 return Err(Trouble::bad_header(name, "is set by Trunkline and cannot be changed"));
             }
@@ -142,6 +143,8 @@ impl Session {
     }
 
     fn own(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        // 2025-11-25, Transports, Session Management and Protocol Version Header: both are named in
+        // every request after `initialize`.
         let session = self.id.iter().map(|id| ("Mcp-Session-Id", id.as_bytes()));
         let protocol = self.protocol.iter().map(|name| ("MCP-Protocol-Version", name.as_bytes()));
         let login = self.authorization.iter().map(|value| ("Authorization", value.as_bytes()));
@@ -164,6 +167,7 @@ impl Session {
         };
         own.extend(self.own());
         if !exchange.after.is_empty() {
+            // 2025-11-25, Transports, Resumability and Redelivery.
             own.push(("Last-Event-ID", &exchange.after));
         }
         self.address.head(exchange.purpose.method(), &own, out);

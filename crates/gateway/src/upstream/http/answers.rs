@@ -11,13 +11,12 @@ use crate::limits::{LASTING_STREAM, REOPEN_FIRST, REOPEN_SOONEST};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::http::exchange::{Exchange, Purpose};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::outcome::backoff;
 use crate::upstream::http::pool::{Gate, Listening};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::{Trouble, shown_url};
-use crate::upstream::http::verdict::{Dialect, Verdict};
+use crate::upstream::http::verdict::{Dialect, Facts, Verdict};
 use crate::upstream::transport::UpstreamId;
 
 impl HttpTransport {
@@ -26,6 +25,8 @@ impl HttpTransport {
         match (facts.purpose, facts.verdict) {
             _ if self.dialect == Dialect::Modern => {} // there are none
             (Purpose::Initialize(_), Verdict::Message | Verdict::Events) => {
+                // 2025-11-25, Transports, Session Management: the response to `initialize` may
+                // assign the session.
                 let id = response.headers.text("mcp-session-id").filter(|id| !id.is_empty());
                 self.connections.pool.lock().session.name(id.map(str::to_owned));
             }
@@ -106,6 +107,8 @@ impl HttpTransport {
         pool.listening = Listening::No;
         pool.offer_idle(touched);
         if self.dialect == Dialect::Streamable {
+            // 2025-11-25, Transports, Listening for Messages from the Server: a GET, which the
+            // server may refuse with 405.
             pool.start(Exchange::bare(Purpose::Listen, Vec::new()), touched);
         }
         drop(pool);
@@ -115,6 +118,8 @@ impl HttpTransport {
     /// An event that is not a message: the older transport says where to post to.
     pub(super) fn named_event(&self, name: &[u8], data: &[u8], touched: &mut FlushSet) {
         let mut pool = self.connections.pool.lock();
+        // 2024-11-05, Transports, HTTP with SSE: the first event names the endpoint. A second one
+        // is not followed: requests that are under way would be split between two places.
         if self.dialect != Dialect::Older || *name != *b"endpoint" || pool.gate != Gate::Shut {
             tracing::debug!(server = %self.key, "an event of an unknown kind is left alone");
             return;
@@ -157,6 +162,8 @@ impl HttpTransport {
                 let listen = Exchange { tries, ..Exchange::bare(Purpose::Listen, after) };
                 let pause = backoff(tries.saturating_sub(1));
                 self.connections
+                    // 2025-11-25, Transports: a client MUST respect `retry`; but a server that says
+                    // 0 would be asked without a pause.
                     .delay(listen, retry.map_or(pause, |retry| retry.max(REOPEN_SOONEST)));
             }
             Purpose::Call(id) | Purpose::Resume(id) => {

@@ -9,12 +9,13 @@ use tokio::time::{Instant, sleep_until};
 use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
 use crate::pump::FlushSet;
 use crate::upstream::http::exchange::{Exchange, Purpose, RefusedExchange};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
+use crate::upstream::http::verdict::Facts;
 
 /// A request is sent again so often for who sends it: with what was renewed, and with what somebody
 /// has brought by logging in meanwhile.
+// Bounded: a server that refuses every token would be asked for ever.
 const MOST_INTRODUCTIONS: u8 = 2;
 /// A header that could not be renewed is asked for again after this.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -45,6 +46,8 @@ impl HttpTransport {
         if pool.closed {
             return None;
         }
+        // It was sent with a header that has been replaced since: that one deserves a try of its
+        // own.
         if exchange.introduction != pool.session.introduction {
             drop(pool); // there is another header since
             self.connections.start(exchange, touched);
@@ -89,6 +92,7 @@ impl HttpTransport {
 
 /// Keeps a line authorized for as long as it lives. Nothing is sent on it before the first answer.
 pub(super) async fn keep(line: Arc<HttpTransport>, bearer: Arc<dyn Bearer>) {
+    // The version before the value: a change in between is noticed below.
     let mut version = bearer.version();
     // Without a login the server is asked all the same: it may not want one.
     let mut held = bearer.authorization().await.unwrap_or_default();

@@ -66,6 +66,8 @@ pub(super) async fn connect(url: Url, guard: Option<Arc<Policy>>) -> Result<Sock
 async fn reach(url: &Url, guard: Option<&Policy>) -> Result<TcpStream, Trouble> {
     let mut last = None;
     for address in resolve(url).await? {
+        // The address, not the name: a name may resolve to another address a moment later (DNS
+        // rebinding).
         if let Some(Err(refused)) = guard.map(|guard| guard.judge(address.ip())) {
             last = Some(Trouble::unconnected(url, &io::Error::other(refused.to_string())));
             continue;
@@ -91,6 +93,8 @@ async fn resolve(url: &Url) -> Result<Vec<SocketAddr>, Trouble> {
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
+    // A minute in all: a firewall that drops a connection silently is noticed before a user gives
+    // up.
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(30))?;
     sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?;
     sockopt::set_tcp_keepcnt(stream, 3)?;

@@ -107,6 +107,8 @@ impl KeptBody {
     /// `bytes` with `edits` made; `room` is an empty buffer to use.
     pub(super) fn new(mut room: Vec<u8>, bytes: &[u8], edits: &Edits<'_>) -> Self {
         edits.write(bytes, &mut room);
+        // A large body is shared with the outbox: it may have to be sent again, and is not copied
+        // for that.
         if room.len() < LARGE_MESSAGE { Self::Small(room) } else { Self::Large(room.into()) }
     }
 

@@ -67,6 +67,7 @@ impl<'a> Life<'a> {
             parking: Arc::clone(&supervisor.parking),
             options: server.connection_options(),
         }));
+        // Before the first byte is sent: an answer must find its connection.
         line.belong_to(&connection);
         let started = Instant::now();
         let mut life = Self {
@@ -110,6 +111,7 @@ impl<'a> Life<'a> {
         let ready = become_ready(server, connection, self.supervisor, opening, self.started);
         let hello = tokio::select! {
             biased;
+            // First: connections are opened by polling it, and the handshake needs one.
             trouble = attendant.attend() => return Err(trouble),
             ready = ready => match ready {
                 Ok(hello) => hello,
@@ -132,6 +134,7 @@ impl<'a> Life<'a> {
             }
             _ = self.supervisor.ending(self.server) => return Ok(End::Stopped),
         };
+        // Known to work: the next start begins with this dialect instead of trying them in turn.
         *self.server.dialect.spoken.0.lock() = Some(self.transport.dialect);
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
         let supervisor = self.supervisor.clone();
@@ -187,6 +190,8 @@ impl<'a> Life<'a> {
             }
         }
         self.transport.connections.close_all();
+        // Connections that are still being opened end here, and with them the last that belongs to
+        // this life.
         attendant.sockets.shutdown().await;
         self.tasks.shutdown().await;
     }
@@ -309,6 +314,8 @@ async fn follow_sessions(
         let instance = &supervisor.instance;
         let opened = handshake::initialize(&connection, &capabilities, instance);
         match timeout(supervisor.limits.give_up, opened).await {
+            // 2025-11-25, Transports, Session Management: a new session knows nothing of the old
+            // one.
             Ok(Ok(_)) => catch_up(&connection, &hello),
             Ok(Err(error)) => transport.connections.give_up(Trouble::new(error.to_string(), "")),
             Err(_) => {

@@ -12,14 +12,13 @@ use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::http::exchange::{Exchange, Purpose};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::pool::{Gate, Listening};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::{
-    Dialect, Ruling, Verdict, changed_era, maybe_legacy, maybe_older, pause, redirected, rule,
-    seconds,
+    Dialect, Facts, Ruling, Verdict, changed_era, maybe_legacy, maybe_older, pause, redirected,
+    rule, seconds,
 };
 use crate::upstream::lifecycle::supervisor::varied;
 use crate::upstream::shown::shown;
@@ -50,6 +49,8 @@ impl HttpTransport {
                 match redirected(&url, facts.location.as_deref(), exchange.hops) {
                     Ok(url) => {
                         exchange.hops += 1;
+                        // Later requests go there at once. The origin is the same: `redirected`
+                        // follows no other.
                         self.connections.pool.lock().session.move_to(url);
                         self.connections.start(exchange, touched);
                     }
@@ -182,11 +183,15 @@ impl HttpTransport {
         if pool.closed {
             return;
         }
+        // Many requests learn it at about the same time: the first opens the new session, the
+        // others wait for it.
         if exchange.session == pool.session.number && pool.gate == Gate::Open {
             tracing::info!(server = %self.key, "has forgotten the session; a new one is opened");
             pool.forget_session();
             self.session_lost.notify_one();
         }
+        // 2025-11-25, Transports, Session Management: 404 means that the session is over, so the
+        // request did not run. Once only: a server may forget every session at once.
         let again = exchange.renewals == 0 && matches!(exchange.purpose, Purpose::Call(_));
         if again {
             exchange.renewals += 1;
@@ -401,6 +406,7 @@ impl HttpTransport {
 
 /// How long to wait before a stream is opened again.
 pub(super) fn backoff(tries: u8) -> Duration {
+    // The shift must not overflow; `REOPEN_LONGEST` is reached long before.
     let doublings = u32::from(tries).min(16);
     varied(REOPEN_FIRST.saturating_mul(1 << doublings).min(REOPEN_LONGEST))
 }

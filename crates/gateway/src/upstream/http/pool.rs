@@ -86,6 +86,7 @@ pub(super) struct Unkept;
 const TICK: Duration = Duration::from_secs(1);
 /// For 64 exchanges at a time.
 const SPARES: usize = 128;
+// What a usual call needs: larger ones go back to the allocator.
 const SPARE_CAPACITY: usize = 16 * 1024;
 
 impl Pool {
@@ -155,6 +156,7 @@ impl Pool {
     pub(super) fn start(&mut self, mut exchange: Exchange, touched: &mut FlushSet) -> bool {
         if self.passes(exchange.purpose) {
             let now = Instant::now();
+            // The last one first: the connections used least go stale and are closed.
             while let Some(slot) = self.idle.pop() {
                 if !slot.is_fresh(now) {
                     slot.close();
@@ -279,6 +281,8 @@ impl Pool {
         keep: Option<Duration>,
         touched: &mut FlushSet,
     ) -> Result<Option<Exchange>, Unkept> {
+        // A server that closes each connection behind its answer without saying so would cost a
+        // failed try per call: after some of those, connections are not kept.
         let keep = keep.filter(|_| self.cuts < MOST_CUTS).ok_or(Unkept)?;
         let rested = slot.rest(keep);
         if let Some((_, true)) = rested {
@@ -305,6 +309,8 @@ impl Pool {
         let waiting = if passes { self.queued.waiting.len() } else { 0 };
         let more = (urgent + waiting)
             .saturating_sub(self.opening)
+            // Bounded in all and at a time: a burst of calls must not look like an attack to the
+            // server.
             .min(REMOTE_CONNECTIONS.saturating_sub(self.slots.len() + self.opening))
             .min(CONNECTIONS_OPENING.saturating_sub(self.opening));
         self.opening += more;
@@ -430,6 +436,7 @@ impl Pool {
         self.queued.delayed.clear();
         self.unknown.clear();
         self.queued.bytes = 0;
+        // 2025-11-25, Transports, Session Management: a client SHOULD end its session with DELETE.
         let spared = if self.session.id.is_some() { self.idle.pop() } else { None };
         self.idle.clear();
         for slot in &self.slots {

@@ -7,10 +7,9 @@ use trunkline_http::{BadBody, Body, Event, Events, Framing, response};
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
 use crate::pump::{FlushSet, Reader, SourceHandle};
-use crate::upstream::http::facts::Facts;
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
-use crate::upstream::http::verdict::Verdict;
+use crate::upstream::http::verdict::{Facts, Verdict};
 
 /// Room offered to one read: a usual answer in one go; more once a body turns out to be large.
 const ROOM: usize = 16 * 1024;
@@ -60,6 +59,8 @@ impl Responses {
             Ok(None) => return false,
             Err(bad) => return self.break_off(&format!("answers with bad HTTP: {bad}"), touched),
         };
+        // RFC 9110, 15.2: a client MUST be able to take interim responses, also those it did not
+        // ask for.
         if response.is_interim() {
             self.raw.drain(..length);
             return true;
@@ -118,6 +119,7 @@ impl Responses {
                 else {
                     return self.too_large(&facts, touched);
                 };
+                // Not all that is announced: a server may announce much and send nothing.
                 let mut content = Vec::with_capacity(length.min(LARGE_ROOM));
                 content.extend_from_slice(self.raw.get(head..).unwrap_or_default());
                 self.raw.clear();
@@ -157,6 +159,8 @@ impl Responses {
     fn complete(&mut self, touched: &mut FlushSet) {
         let Some(Incoming { mut facts, coding, content }) = self.incoming.take() else { return };
         if !self.raw.is_empty() {
+            // RFC 9112, 9.2: bytes that no request is waiting for must not be taken for the next
+            // response.
             facts.keep = None; // what follows belongs to no request of ours
         }
         let content = match content {
@@ -278,6 +282,8 @@ impl Reader for Responses {
         }
         match ending.exchange {
             None => {}
+            // Only what was not written at all is sent again unasked (RFC 9110, 9.2.2: a POST is
+            // not idempotent).
             Some((exchange, may_have_run)) if began || may_have_run => {
                 self.transport.unanswered(exchange, touched);
             }

@@ -125,6 +125,8 @@ impl Slot {
         self.outbox.close();
         match state {
             SlotState::Busy(busy) => {
+                // One written byte is enough: the server may act on a request before all of it is
+                // there.
                 let may_have_run = self.outbox.written() > busy.start;
                 Ending { exchange: Some((busy.exchange, may_have_run)), cut: busy.reused }
             }

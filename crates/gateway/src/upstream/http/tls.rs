@@ -59,6 +59,7 @@ pub async fn client_tls() -> Result<Arc<ClientConfig>, String> {
     if let Some(config) = CONFIG.get() {
         return Ok(Arc::clone(config));
     }
+    // Reads files and parses some hundred certificates: the runtime has one thread only.
     let loaded = tokio::task::spawn_blocking(load).await;
     let loaded = loaded.unwrap_or_else(|_| Err("reading them was interrupted".to_owned()))?;
     Ok(Arc::clone(CONFIG.get_or_init(|| loaded)))
@@ -79,6 +80,7 @@ fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
     let builder =
         builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    // RFC 7301: without it, a server may choose HTTP/2, which is not spoken here.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -96,6 +98,7 @@ impl From<io::Error> for Fault {
 
 async fn shake_hands(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Fault> {
     let mut raw = Raw(stream);
+    // Also what is left to write: the server may wait for our last message before it answers.
     while connection.is_handshaking() || connection.wants_write() {
         if connection.wants_write() {
             stream.writable().await?;
@@ -219,6 +222,8 @@ impl Reader for Decrypting {
         if self.over {
             self.outbox.close(); // and with it the other side, which tells the reader
         } else if self.tls.wants_write() {
+            // The encryption has something to say of its own (an alert, a key update): the outbox
+            // writes it.
             touched.note(&self.outbox);
         }
         self.sealed = sealed;

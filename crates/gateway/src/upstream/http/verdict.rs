@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use trunkline_http::{Url, is_type};
+use trunkline_http::{Response, Url, is_type};
 use trunkline_wire::{Kind, decode, member, scan, upstream_id};
 
-use crate::limits::{LONGEST_RETRY_AFTER, MOST_DELAYS, MOST_REDIRECTS};
+use crate::limits::{
+    KEEP_ALIVE, LONGEST_CHALLENGE, LONGEST_RETRY_AFTER, MOST_CHALLENGES, MOST_DELAYS,
+    MOST_REDIRECTS,
+};
 use crate::upstream::http::exchange::Purpose;
 use crate::upstream::http::trouble::{is_upgrade, shown_url};
 use crate::upstream::transport::UpstreamId;
@@ -54,12 +57,15 @@ pub(super) fn judge(
         (200..=299, Purpose::Listen | Purpose::Resume(_), _) => Verdict::WrongType,
         (200..=299, Purpose::Tell | Purpose::Initialized | Purpose::Goodbye, _)
         | (200..=299, _, Dialect::Older)
+        // 2025-11-25, Transports, Sending Messages to the Server: a notification is answered with
+        // 202 and no body. The older transport answers every POST so.
         | (202 | 204 | 205, ..) => Verdict::Accepted,
         (200..=299, ..) if is("text/event-stream") => Verdict::Events,
         // A server that does not say what it sends can only mean the usual.
         (200..=299, ..) if is("application/json") || content_type.is_none() => Verdict::Message,
         (200..=299, ..) => Verdict::WrongType,
         (301 | 302 | 303 | 307 | 308, ..) => Verdict::Redirect,
+        // RFC 6585, 4 and RFC 9110, 15.6.4: both may name the pause in Retry-After.
         (429 | 503, ..) => Verdict::Later,
         _ => Verdict::Refused,
     }
@@ -86,6 +92,8 @@ pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8])
     let is_answer = purpose.id().is_some_and(|id| answers(body, id));
     let of_session = || complaint.as_deref().is_some_and(|text| text.contains("session"));
     match status {
+        // 2025-11-25, Transports, Session Management: 404 to a request that names a session means
+        // that it is over.
         404 if in_session && !is_answer => Ruling::SessionLost,
         // Only 404 by the specification, but widely used servers say it so.
         400 if in_session && !is_answer && of_session() => Ruling::SessionLost,
@@ -131,6 +139,8 @@ pub(super) fn maybe_legacy(status: u16) -> bool {
 /// Could a server of the older transport have answered `initialize` like this?
 pub(super) fn maybe_older(status: u16, content_type: Option<&[u8]>, body: &[u8]) -> bool {
     match status {
+        // 2025-11-25, Transports, Backwards Compatibility: a POST of `initialize` that fails with
+        // 400, 404 or 405 may have met the older transport.
         404 | 405 => true,
         400 | 406 | 415 => complaint(body).is_none(),
         200..=299 => content_type.is_some_and(|value| is_type(value, "text/html")),
@@ -162,6 +172,8 @@ pub(super) fn redirected(from: &Url, location: Option<&str>, hops: u8) -> Result
     let Ok(to) = from.join(location) else {
         return Err("redirects to something that is no URL".to_owned());
     };
+    // The user's headers and the login go along with every request: they must not leave for another
+    // server.
     if to.origin() != from.origin() {
         let hint = if is_upgrade(from, &to) { "; use https in its `url`" } else { "" };
         return Err(format!(
@@ -202,6 +214,78 @@ fn moment(date: &str) -> Option<u64> {
     let leap_days = years / 4 - years / 100 + years / 400;
     let days = (years * 365 + leap_days + (months * 153 + 2) / 5 + day).checked_sub(719_469)?;
     Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// What is kept of a response's head while its body comes in.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) purpose: Purpose,
+    /// The session the request was sent in, counted.
+    pub(super) session: u32,
+    pub(super) verdict: Verdict,
+    pub(super) status: u16,
+    /// How long the connection can be used again afterwards.
+    pub(super) keep: Option<Duration>,
+    /// Only what a refusal is explained with; a success needs none of it.
+    pub(super) content_type: Option<String>,
+    pub(super) location: Option<String>,
+    pub(super) retry_after: Option<String>,
+    /// Of a refusal that asks who we are.
+    pub(super) challenges: Vec<String>,
+}
+
+impl Facts {
+    pub(super) fn new(
+        purpose: Purpose,
+        session: u32,
+        dialect: Dialect,
+        response: &Response<'_>,
+    ) -> Self {
+        let headers = &response.headers;
+        let content_type = headers.get("content-type");
+        let mut verdict = judge(purpose, dialect, response.status, content_type);
+        let is_plain = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
+        if matches!(verdict, Verdict::Message | Verdict::Events)
+            && !headers.get("content-encoding").is_none_or(is_plain)
+        {
+            verdict = Verdict::Compressed;
+        }
+        let refused = !matches!(verdict, Verdict::Message | Verdict::Events | Verdict::Accepted);
+        let text = |name| headers.text(name).filter(|_| refused).map(str::to_owned);
+        Self {
+            purpose,
+            session,
+            verdict,
+            status: response.status,
+            keep: response.keeps_alive().then(|| keep_alive(headers.text("keep-alive"))),
+            content_type: text("content-type"),
+            location: text("location"),
+            retry_after: text("retry-after"),
+            challenges: challenges(response),
+        }
+    }
+}
+
+fn challenges(response: &Response<'_>) -> Vec<String> {
+    // RFC 9110, 11.6.1 and RFC 6750, 3: only these explain what is missing.
+    if !matches!(response.status, 401 | 403) {
+        return Vec::new();
+    }
+    let values = response.headers.all("www-authenticate").take(MOST_CHALLENGES);
+    let short = values.filter(|value| value.len() <= LONGEST_CHALLENGE);
+    short.filter_map(|value| std::str::from_utf8(value).ok()).map(str::to_owned).collect()
+}
+
+/// `timeout=5, max=100`: a second less, for the way.
+fn keep_alive(header: Option<&str>) -> Duration {
+    let mut parameters = header.unwrap_or_default().split(',');
+    let timeout = parameters.find_map(|parameter| {
+        let (name, value) = parameter.trim().split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("timeout").then(|| value.parse::<u32>().ok())?
+    });
+    let promised = timeout.map(|seconds| Duration::from_secs(u64::from(seconds.saturating_sub(1))));
+    promised.unwrap_or(KEEP_ALIVE)
 }
 
 #[cfg(test)]
@@ -391,5 +475,37 @@ mod tests {
         }
         assert_eq!(moment("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
         assert_eq!(moment("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+    }
+
+    #[test]
+    fn how_long_a_connection_is_kept() {
+        for (header, expected) in [
+            (None, 4),
+            (Some("timeout=5"), 4),
+            (Some("max=100, Timeout=60"), 59),
+            (Some("timeout=\"9\""), 8),
+            (Some("timeout=0"), 0),
+            (Some("timeout=x"), 4),
+            (Some("300"), 4),
+        ] {
+            assert_eq!(keep_alive(header).as_secs(), expected, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_head() {
+        let read = |text: &str| {
+            let (response, _) = trunkline_http::response(text.as_bytes()).unwrap().unwrap();
+            Facts::new(Purpose::Call(1), 0, Dialect::Streamable, &response)
+        };
+        let usual =
+            read("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n");
+        assert_eq!((usual.verdict, usual.keep), (Verdict::Message, Some(KEEP_ALIVE)));
+        assert_eq!(usual.content_type, None);
+        let zipped = read("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n");
+        assert_eq!(zipped.verdict, Verdict::Compressed);
+        let last = read("HTTP/1.1 429 X\r\nRetry-After: 2\r\nConnection: close\r\n\r\n");
+        assert_eq!((last.verdict, last.keep), (Verdict::Later, None));
+        assert_eq!(last.retry_after.as_deref(), Some("2"));
     }
 }

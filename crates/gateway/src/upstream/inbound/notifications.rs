@@ -102,9 +102,9 @@ impl Connection {
             parked.collect()
         };
         parked.iter().for_each(|parked| parked.unask(id_at.of(message.bytes)));
-        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
+        let owner = Arc::clone(self) as Arc<dyn CallOwner>;
         for client in self.audience.all() {
-            client.unask(message, id_at, &carrier, touched);
+            client.unask(message, id_at, &owner, touched);
         }
     }
 

@@ -10,37 +10,39 @@ use crate::call::{Client, Payload, ReplyTo};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
-use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::ResponseShape;
 
 impl Connection {
     /// A response of a server that has tasks: it may be one that tells of them.
     pub(in crate::upstream) fn settle_of_tasks(
         self: &Arc<Self>,
-        path: ReplyTo,
+        reply: ReplyTo,
         shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
-        if path.lists_tasks {
-            let own = self.parking.tasks.own_in(bytes, self.link.key.id(), &path.client);
+        if reply.lists_tasks {
+            let own = self.parking.tasks.own_in(bytes, self.link.key.id(), &reply.client);
             // Nothing is shown if it cannot be read.
             if let Some(shape) = scan(&own).ok().as_ref().and_then(ResponseShape::of) {
-                return self.deliver_across(path, shape, Payload::Owned(own), touched);
+                return self.deliver_across(reply, shape, Payload::Owned(own), touched);
             }
         }
         if let Some(result) = shape.result
+            // A search first: most results have no task, and reading their members costs more.
             && memmem::find(result.of(bytes), b"\"task\"").is_some()
             && member(result.of(bytes), "task").is_some()
         {
-            self.parking.tasks.remember_in(result.of(bytes), self.link.key.id(), &path.client);
+            self.parking.tasks.remember_in(result.of(bytes), self.link.key.id(), &reply.client);
         }
-        self.deliver_across(path, shape, payload, touched);
+        self.deliver_across(reply, shape, payload, touched);
     }
 
     /// The tasks of this server that this client may see, as the server writes them: all pages of its list.
     pub(crate) async fn all_tasks(&self, client: &Client) -> Vec<Vec<u8>> {
         let (mut tasks, mut params) = (Vec::new(), Vec::new());
+        // A server whose cursor leads in circles must not be asked for ever.
         for _ in 0..PAGES_PER_LISTING {
             let response = self.link.request("tasks/list", &params).await;
             let Some(Ok(response)) = response else { break };

@@ -10,9 +10,8 @@ use crate::limits::REAL_ANSWER;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
-use crate::upstream::response::ResponseShape;
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 impl Connection {
     /// A response that answers no open request. `origin`: it came as part of the answer to this one.
@@ -50,10 +49,12 @@ impl Connection {
         let owner = match origin {
             Some(origin) => pending.get(origin).map(|_| origin),
             None => {
+                // An answer that may be about a notification is no proof against a call.
                 let is_about_notice = pending.notices.take_answer();
                 let is_open = self.facts.is_opened()
                     && !is_about_notice
                     && !self.link.transport.ties_questions_to_calls();
+                // Only a single open call can be meant: with two, ending either would be a guess.
                 pending.only().filter(|_| is_open)
             }
         };
@@ -62,6 +63,7 @@ impl Connection {
             self.broken.unowned.notify_one();
             return false;
         };
+        // One timer per call, however many such answers come.
         let is_new = !pending.suspected.contains_key(&owner);
         pending.suspected.entry(owner).or_insert(unowned);
         drop(pending);
@@ -72,6 +74,7 @@ impl Connection {
     }
 
     fn wait_for_real_answer(self: &Arc<Self>, id: UpstreamId) {
+        // Weak: the timer must not keep a connection that is over.
         let connection = Arc::downgrade(self);
         let is_settled_later = self.parking.timers.run(async move {
             sleep(REAL_ANSWER).await;

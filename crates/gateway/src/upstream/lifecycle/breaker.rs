@@ -27,6 +27,7 @@ impl Breaker {
     pub(crate) fn failed(&mut self, was_of_use: bool) -> BreakerStep {
         self.failures = if was_of_use { 1 } else { self.failures.saturating_add(1) };
         let is_open = self.failures >= FAILURES_IN_A_ROW;
+        // Bounded, so that the shift cannot overflow.
         let doublings = self.failures.saturating_sub(1).min(16);
         let pause = match self.failures {
             // Open: one attempt after each pause, and if that fails as well, it stays open.

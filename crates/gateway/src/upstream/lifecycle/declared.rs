@@ -41,6 +41,8 @@ impl Declared {
     /// The client has said what it can do. Only its first word counts.
     pub(crate) fn settle(&self, capabilities: &[u8]) {
         self.0.send_if_modified(|declared| {
+            // Servers that are running were told already: what a later client can do is checked
+            // when it is asked.
             let first = declared.is_none();
             if first {
                 *declared = Some(passed_on(capabilities).into());

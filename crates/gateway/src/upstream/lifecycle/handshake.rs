@@ -14,9 +14,8 @@ use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::inbound::task_work::TaskWork;
 use crate::upstream::listening::listens::bit;
-use crate::upstream::response::Answer;
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::Transport;
+use crate::upstream::transport::{Answer, Transport};
 
 /// What a server told about itself.
 #[derive(Clone, Debug)]

@@ -20,8 +20,7 @@ use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::supervisor::varied;
 use crate::upstream::listening::listens::{Followed, ListenRequest, Listens};
-use crate::upstream::response::Answer;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Answer, UpstreamId};
 
 const LISTEN: &str = "subscriptions/listen";
 

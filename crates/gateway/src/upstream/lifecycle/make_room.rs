@@ -13,6 +13,7 @@ use crate::upstream::lifecycle::server::Server;
 pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let shared_out = processes.iter().filter(|process| !process.audience.is_exclusive());
     let running: Vec<_> = shared_out.filter_map(|it| Some((it, it.connection()?))).collect();
+    // The harmless choice first: an idle process has nothing to lose.
     if let Some((idle, _)) = running.iter().find(|(_, connection)| connection.link.is_free()) {
         idle.signals.dismissed.cancel();
         return true;

@@ -10,9 +10,8 @@ use crate::lock::{Mutex, rank};
 use crate::upstream::calls::link::own_stamp;
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::{HandshakeError, ServerHello, initialize};
-use crate::upstream::response::Answer;
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Answer, UpstreamId};
 
 const DISCOVER: &str = "server/discover";
 

@@ -32,6 +32,7 @@ pub(in crate::upstream) async fn become_ready(
     connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listens.listen(&connection.link, &hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
+    // Only now: before the lists are read, an answer without an id may be a greeting or a log line.
     connection.facts.set_opened();
     let started_in = started.elapsed();
     server.update(|status| {
@@ -71,6 +72,8 @@ fn publish(
         listing: Arc::new(listing),
         hello: Arc::clone(hello),
     };
+    // The order matters: the connection is there before the lists name it (`bump`), and waiting
+    // calls are let in last.
     server.set_live(Some(live));
     supervisor.offers.bump();
     server.update(|status| {
@@ -129,6 +132,7 @@ pub(in crate::upstream) async fn follow_changes(
         if let Some(room) = server.wait_queue.clone() {
             room.let_in().await;
         }
+        // A server that announces changes all the time is listed once a pause, not once a change.
         sleep(CHANGE_PAUSE).await;
     }
 }

@@ -239,6 +239,7 @@ impl Server {
 
     /// Was it ever running, failed or stopped?
     pub(crate) fn has_settled(&self) -> bool {
+        // Relaxed: it only ever becomes true, and nothing else is read because of it.
         self.settled_once.load(Ordering::Relaxed)
     }
 
@@ -248,6 +249,7 @@ impl Server {
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         let mut news = None;
+        // Whoever waits for a state is woken by this, and sees the whole change.
         self.status.send_modify(|status| {
             let before = status.state.word();
             change(status);
@@ -283,6 +285,8 @@ impl Server {
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {
+        // The old one leaves the lock before it is looked at: it may be the last holder of a
+        // connection.
         let before = std::mem::replace(&mut *self.offer.live.lock(), live);
         if let Some(before) = before {
             let mut held = self.offer.before.lock();

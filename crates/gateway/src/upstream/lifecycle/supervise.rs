@@ -28,6 +28,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
     loop {
+        // Before the life begins: a login during it is noticed behind it.
         let version = server.bearer.as_ref().map_or(0, |bearer| bearer.version());
         let failure = match live(server, supervisor).await {
             End::Stopped => {
@@ -37,6 +38,7 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
             End::Failed(failure) => failure,
             End::OtherWay => continue,
         };
+        // A missing login is no crash: it must not use up the restarts.
         if !failure.needs_login {
             exits.retain(|at| at.elapsed() < EXIT_WINDOW);
             exits.push(Instant::now());

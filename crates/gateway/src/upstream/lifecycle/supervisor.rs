@@ -80,6 +80,7 @@ pub(in crate::upstream) fn backoff(exits: usize) -> Duration {
 
 pub(in crate::upstream) fn varied(pause: Duration) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    // The clock's last digits are random enough: the pauses only have to differ.
     let noise = f64::from(now.unwrap_or_default().subsec_nanos() % 1000) / 1000.0;
     pause.mul_f64(0.75 + noise / 2.0)
 }
@@ -98,6 +99,8 @@ pub(in crate::upstream) fn announce(server: &Server, supervisor: &Supervisor, fa
     // Whoever waits for a server that waits for a login is told what to do.
     let why = if failure.needs_login { failure.to_string() } else { failure.what.clone() };
     match retry {
+        // While the circuit is closed, the server is expected soon: its tools stay listed and its
+        // calls wait.
         Some(Retry { is_open: false, .. }) => server.expect_back(),
         _ if server.give_up(&why) => supervisor.offers.bump(),
         _ => {}
@@ -143,6 +146,8 @@ impl Supervisor {
             }
         };
         tokio::select! {
+            // Biased: if both are true, the end of the gateway decides how long the server may
+            // take.
             biased;
             farewell = farewell => farewell,
             () = server.signals.dismissed.cancelled() => ONE_SERVER,

@@ -6,8 +6,7 @@ use tokio::sync::{Notify, watch};
 use trunkline_catalog::ListKind;
 
 use crate::lock::{Mutex, rank};
-use crate::upstream::response::Answer;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Answer, UpstreamId};
 
 /// The `subscriptions/listen` requests a connection has open.
 #[derive(Debug, Default)]
@@ -59,6 +58,7 @@ pub(in crate::upstream) struct ListenTurn {
 impl ListenTurn {
     fn acknowledged(&mut self, id: UpstreamId) {
         if self.next == Some(id) {
+            // From now on the new request tells: what the old one still says would be told twice.
             self.over = self.current;
             self.current = self.next.take();
         }
@@ -79,6 +79,7 @@ impl Listens {
     pub(in crate::upstream) fn acknowledged(&self, id: UpstreamId) {
         self.turn.lock().acknowledged(id);
         let mut taken = self.taken.lock();
+        // Bounded: whoever waits for one looks as soon as it comes.
         if taken.len() >= REMEMBERED {
             taken.remove(0);
         }
@@ -90,6 +91,7 @@ impl Listens {
     /// Waits until the server has taken the request.
     pub(in crate::upstream) async fn taken(&self, id: UpstreamId) {
         loop {
+            // Made before looking: an acknowledgement in between still wakes this one.
             let acknowledged = self.acknowledged.notified();
             if self.taken.lock().contains(&id) {
                 return;

@@ -15,6 +15,7 @@ pub(crate) struct Subscriptions(Mutex<BTreeMap<String, Vec<Subscriber>>, rank::S
 
 #[derive(Debug)]
 struct Subscriber {
+    // Weak: a subscription must not keep a client that has gone.
     client: Weak<Client>,
     /// The URI as the client spelt it, with quotes: it may know the resource under an alias.
     token: Box<[u8]>,
@@ -25,6 +26,7 @@ impl Subscriptions {
         let mut all = self.0.lock();
         let subscribers = all.entry(uri.to_owned()).or_default();
         let client = Arc::downgrade(client);
+        // One entry per client: who subscribes again changes the spelling, and is told once.
         subscribers.retain(|known| !known.client.ptr_eq(&client));
         subscribers.push(Subscriber { client, token: token.into() });
     }
@@ -45,6 +47,7 @@ impl Subscriptions {
 
     /// The client has gone: the URIs nobody wants to hear of any more.
     pub(crate) fn leave(&self, client: &Arc<Client>) -> Vec<String> {
+        // The lock is released before `remove`, which takes it again.
         let uris: Vec<String> = {
             let gone = Arc::downgrade(client);
             let all = self.0.lock();
@@ -63,6 +66,7 @@ impl Subscriptions {
 
     /// Takes over what another connection to the same server had.
     pub(crate) fn inherit(&self, from: &Self) {
+        // One lock after the other: both have the same rank.
         let mut taken = std::mem::take(&mut *from.0.lock());
         self.0.lock().append(&mut taken);
     }
@@ -71,6 +75,7 @@ impl Subscriptions {
     pub(in crate::upstream) fn updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.uri else { return };
         let Some(uri) = decode(span.of(message.bytes)) else { return };
+        // Told without the lock: writing takes the locks of clients and streams.
         for (client, token) in self.of(&uri) {
             client.say(message.bytes, &Edits::one(span, &token), touched);
         }
@@ -80,6 +85,8 @@ impl Subscriptions {
     /// subscribed to.
     pub(crate) fn of(&self, uri: &str) -> Vec<(Arc<Client>, Box<[u8]>)> {
         let all = self.0.lock();
+        // 2025-11-25, Resources, Subscriptions: an update may be of a sub-resource of the one that
+        // was subscribed to.
         let above = |held: &str| {
             uri.strip_prefix(held).is_some_and(|rest| held.ends_with('/') || rest.starts_with('/'))
         };

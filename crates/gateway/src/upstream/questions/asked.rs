@@ -22,6 +22,8 @@ impl Connection {
         touched: &mut FlushSet,
     ) {
         let method = message.method();
+        // 2025-11-25, Ping: either side may ping, and the receiver MUST answer promptly. The server
+        // means this connection, not a client behind it.
         if *method == *b"ping" {
             let mut out = Vec::new();
             write_result(message.id(), b"{}", &mut out);
@@ -63,20 +65,24 @@ impl Connection {
             self.clear_the_way(&unaskable.in_the_way, touched);
             unasked(&unaskable.why)
         })?;
+        // A question that was meant for one caller is never moved on to another.
         if only.is_some_and(|only| *only != who_of(&client, cause.as_ref())) {
             return Err(unasked(NOBODY));
         }
         if let Some(Cause { id, request_era: RequestEra::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
+        // 2025-11-25, Lifecycle, Operation: only negotiated capabilities may be used.
         if let Some(ability) = needed.filter(|ability| !client.can(*ability)) {
             let why = format!("the client does not support {}", ability.word());
             return Err(unasked(&why));
         }
-        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
-        let doors = [cause.map(|cause| cause.sink), client.stream()];
-        for door in doors.iter().flatten() {
-            if client.ask(message, &carrier, door, touched) {
+        let owner = Arc::clone(self) as Arc<dyn CallOwner>;
+        // On the stream of its call first: over HTTP the client then knows which call it belongs
+        // to.
+        let sinks = [cause.map(|cause| cause.sink), client.stream()];
+        for sink in sinks.iter().flatten() {
+            if client.ask(message, &owner, sink, touched) {
                 return Ok(());
             }
         }

@@ -18,8 +18,8 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    pub(crate) fn of(client: &Arc<Client>, manner: &RequestEra) -> Self {
-        match manner {
+    pub(crate) fn of(client: &Arc<Client>, request_era: &RequestEra) -> Self {
+        match request_era {
             RequestEra::Session => Self::session(client),
             RequestEra::Stateless(how) if how.is_of_the_only_client() => Self::session(client),
             RequestEra::Stateless(how) if how.is_anyones() => Self::Anyone(Arc::downgrade(client)),
@@ -35,6 +35,8 @@ impl Caller {
 impl PartialEq for Caller {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
+            // The `Weak` keeps the allocation, so that no other client can have the address
+            // meanwhile.
             (Self::Session(one), Self::Session(other))
             | (Self::Anyone(one), Self::Anyone(other)) => ptr::eq(one.as_ptr(), other.as_ptr()),
             (Self::Holder(one), Self::Holder(other)) => one == other,

@@ -19,6 +19,8 @@ pub(crate) struct CancelledCalls {
 impl CancelledCalls {
     /// A call of this one's is being cancelled. True: a fence is to be sent.
     pub(crate) fn add(&mut self, who: Caller) -> bool {
+        // Once per caller: the list is no longer than there are callers, however many calls are
+        // cancelled.
         if !self.since.contains(&who) {
             self.since.push(who);
         }

@@ -32,9 +32,9 @@ pub(in crate::upstream) struct Cause {
 }
 
 impl Concern {
-    fn of(id: UpstreamId, path: &ReplyTo) -> Self {
-        let cause = Cause { id, sink: path.sink.clone(), request_era: path.request_era.clone() };
-        Self::One(Arc::clone(&path.client), Some(cause))
+    fn of(id: UpstreamId, reply: &ReplyTo) -> Self {
+        let cause = Cause { id, sink: reply.sink.clone(), request_era: reply.request_era.clone() };
+        Self::One(Arc::clone(&reply.client), Some(cause))
     }
 }
 
@@ -109,12 +109,12 @@ impl Concerned<'_> {
         needed: Option<Ability>,
     ) -> Option<AttributedCall> {
         let (who, able, place) = match waiter {
-            Waiter::Client(path) => {
-                let can = |ability| match &path.request_era {
-                    RequestEra::Session => path.client.can(ability),
+            Waiter::Client(reply) => {
+                let can = |ability| match &reply.request_era {
+                    RequestEra::Session => reply.client.can(ability),
                     RequestEra::Stateless(how) => how.can(ability),
                 };
-                let who = Caller::of(&path.client, &path.request_era);
+                let who = Caller::of(&reply.client, &reply.request_era);
                 (who, needed.is_none_or(can), CallPhase::Running)
             }
             Waiter::Parked(parked) => {
@@ -132,8 +132,8 @@ impl Concerned<'_> {
         if let Some((client, cause)) = origin.and_then(|id| pending.cause(id)) {
             return Concern::One(client, cause);
         }
-        let mut paths = pending.iter().filter_map(|(id, waiter)| match waiter {
-            Waiter::Client(path) => Some((id, path)),
+        let mut replies = pending.iter().filter_map(|(id, waiter)| match waiter {
+            Waiter::Client(reply) => Some((id, reply)),
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Parked(_) | Waiter::Fence => None,
         });
         let parked = || {
@@ -142,7 +142,7 @@ impl Concerned<'_> {
                 _ => None,
             })
         };
-        let Some((id, first)) = paths.next() else {
+        let Some((id, first)) = replies.next() else {
             // Of one client's calls it may be any: the same person is asked. One that has only just
             // begun to ask is the likeliest.
             let asking = parked().find(|(_, parked)| parked.is_being_asked());
@@ -161,7 +161,7 @@ impl Concerned<'_> {
                 _ => Concern::Unclear,
             };
         };
-        let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client))
+        let one = replies.all(|(_, reply)| Arc::ptr_eq(&reply.client, &first.client))
             && parked().all(|(_, parked)| parked.is_of(&first.client));
         if !one || !pending.cancelled.spares(&Caller::of(&first.client, &first.request_era)) {
             return Concern::Unclear;
@@ -178,7 +178,7 @@ impl Pending {
     /// The client and the way back of the call with this id.
     fn cause(&self, id: UpstreamId) -> Option<(Arc<Client>, Option<Cause>)> {
         let concern = match &self.get(id)?.waiter {
-            Waiter::Client(path) => Concern::of(id, path),
+            Waiter::Client(reply) => Concern::of(id, reply),
             Waiter::Parked(parked) => Concern::of_parked(id, parked),
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
         };
@@ -198,8 +198,9 @@ pub(in crate::upstream) fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -
 
 impl Concern {
     fn of_parked(id: UpstreamId, parked: &Parked) -> Self {
-        let (door, manner) = (ResponseSink::Responder(Arc::new(Discard)), parked.manner());
-        Self::One(Arc::clone(&parked.client), Some(Cause { id, sink: door, request_era: manner }))
+        let (sink, request_era) =
+            (ResponseSink::Responder(Arc::new(Discard)), parked.request_era());
+        Self::One(Arc::clone(&parked.client), Some(Cause { id, sink, request_era }))
     }
 }
 

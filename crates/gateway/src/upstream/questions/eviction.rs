@@ -104,7 +104,7 @@ mod tests {
         )
     }
 
-    fn path(message: &Message<'_>, who: &str) -> ReplyTo {
+    fn reply(message: &Message<'_>, who: &str) -> ReplyTo {
         let how = Stateless::read(message, &who.as_bytes().into()).unwrap();
         let sink = ResponseSink::Responder(Arc::new(Discard));
         let era = RequestEra::Stateless(how);
@@ -115,8 +115,8 @@ mod tests {
         fn call(&self, who: &str) {
             let text = call("");
             let message = scan(text.as_bytes()).unwrap();
-            let path = path(&message, who);
-            self.connection.submit(&message, &[], path, &mut FlushSet::default()).unwrap();
+            let reply = reply(&message, who);
+            self.connection.submit(&message, &[], reply, &mut FlushSet::default()).unwrap();
         }
 
         fn says(&self, message: &str) {
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(rig.parked().len(), 1, "bob is asked");
         let again = call(&format!(r#""requestState":"{state}","inputResponses":{{}},"#));
         let again = scan(again.as_bytes()).unwrap();
-        let late = parking.resume(&again, path(&again, "alice"), &mut FlushSet::default());
+        let late = parking.resume(&again, reply(&again, "alice"), &mut FlushSet::default());
         let late = late.unwrap_err();
         late.answer(&mut FlushSet::default());
         assert!(late.error.to_string().contains("it has expired"));
@@ -192,7 +192,7 @@ mod tests {
         let answer = r#""inputResponses":{"question-1":{}},"#;
         let again = call(&format!(r#""requestState":"{state}",{answer}"#));
         let again = scan(again.as_bytes()).unwrap();
-        parking.resume(&again, path(&again, "alice"), &mut FlushSet::default()).unwrap();
+        parking.resume(&again, reply(&again, "alice"), &mut FlushSet::default()).unwrap();
         assert!(!parking.give_way(&rig.connection, &alices, &mut FlushSet::default()));
         assert_eq!(rig.told("notifications/cancelled").len(), 0);
         assert_eq!(rig.connection.link.open_calls(), 1);

@@ -11,8 +11,7 @@ use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
 use crate::upstream::questions::parked::{Parked, ParkedOutcome, ParkedQuestion};
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 impl Connection {
     /// The server asks something for the call with this id, whose client is stateless. `Err`: why it
@@ -30,20 +29,20 @@ impl Connection {
                 .to_owned());
         };
         if !how.can(ability) {
-            if let Some(Entry { waiter: Waiter::Client(path), .. }) =
+            if let Some(Entry { waiter: Waiter::Client(reply), .. }) =
                 self.link.pending.lock().get_mut(id)
             {
-                path.refused.add(ability);
+                reply.refused.add(ability);
             }
             return Err(format!("the client does not support {}", ability.word()));
         }
         let mut pending = self.link.pending.lock();
         let Some(entry) = pending.get_mut(id) else { return Err("the call has ended".to_owned()) };
         let (parked, is_new) = match std::mem::replace(&mut entry.waiter, Waiter::Fence) {
-            Waiter::Client(path) => match self.parking.admit(self, id, how, path) {
+            Waiter::Client(reply) => match self.parking.admit(self, id, how, reply) {
                 Ok(parked) => (parked, true),
-                Err(path) => {
-                    entry.waiter = Waiter::Client(path);
+                Err(reply) => {
+                    entry.waiter = Waiter::Client(reply);
                     return Err("too many calls wait for their clients".to_owned());
                 }
             },
@@ -80,7 +79,7 @@ impl Connection {
             pending.remove(parked.id);
         }
         match state.waiting.take() {
-            Some(path) => path.fail(error, touched),
+            Some(reply) => reply.fail(error, touched),
             None => state.outcome = Some(ParkedOutcome::Failure(error.clone())),
         }
         drop(state);
@@ -95,16 +94,16 @@ impl Connection {
     pub(in crate::upstream) fn deliver_parked(
         self: &Arc<Self>,
         id: UpstreamId,
-        path: ReplyTo,
+        reply: ReplyTo,
         (shape, bytes): (ResponseShape, Vec<u8>),
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         // Nothing is open for it: it is answered as if it had been.
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(reply, CallError::duplicate_id()));
         }
-        self.deliver_across(path, shape, Payload::Owned(bytes), touched);
+        self.deliver_across(reply, shape, Payload::Owned(bytes), touched);
         Ok(())
     }
 
@@ -113,17 +112,17 @@ impl Connection {
         self: &Arc<Self>,
         id: UpstreamId,
         message: &Message<'_>,
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
     ) -> Result<Option<ReplyTo>, Box<Rejected>> {
         let mut pending = self.link.pending.lock();
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Rejected::new(path, CallError::duplicate_id()));
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            return Err(Rejected::new(reply, CallError::duplicate_id()));
         }
-        path.kept = Some(message.bytes.into());
-        let Some(entry) = pending.get_mut(id) else { return Ok(Some(path)) };
+        reply.kept = Some(message.bytes.into());
+        let Some(entry) = pending.get_mut(id) else { return Ok(Some(reply)) };
         let (deadline, sent_at) = (self.link.deadlines.for_call(), entry.sent_at);
-        *entry = Entry { waiter: Waiter::Client(path), deadline, sent_at };
+        *entry = Entry { waiter: Waiter::Client(reply), deadline, sent_at };
         Ok(None)
     }
 
@@ -137,10 +136,10 @@ impl Connection {
     ) {
         let mut state = parked.state.lock();
         match state.waiting.take() {
-            Some(path) => {
+            Some(reply) => {
                 drop(state);
                 self.parking.leave(parked);
-                self.deliver_across(path, shape, payload, touched);
+                self.deliver_across(reply, shape, payload, touched);
             }
             None => {
                 state.outcome = Some(ParkedOutcome::Response(shape, payload.bytes().to_vec()));

@@ -12,8 +12,7 @@ use crate::limits::GIVES_WAY;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::questions::attribution::{CallPhase, Caller};
-use crate::upstream::response::ResponseShape;
-use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{ResponseShape, UpstreamId};
 
 /// One call that waits for its client.
 #[derive(Debug)]
@@ -70,15 +69,16 @@ impl Parked {
     }
 
     pub(in crate::upstream) fn told_at(&self) -> u64 {
+        // Relaxed: only the number counts; whether the call still waits is decided under the locks.
         self.told.load(Ordering::Relaxed)
     }
 
-    pub(in crate::upstream) fn manner(&self) -> RequestEra {
+    pub(in crate::upstream) fn request_era(&self) -> RequestEra {
         RequestEra::Stateless(Arc::clone(&self.how))
     }
 
     pub(in crate::upstream) fn who(&self) -> Caller {
-        Caller::of(&self.client, &self.manner())
+        Caller::of(&self.client, &self.request_era())
     }
 
     /// Where its call is, at this time.
@@ -113,7 +113,7 @@ impl Parked {
     pub(in crate::upstream) fn fail(&self, error: &CallError, touched: &mut FlushSet) {
         let mut state = self.state.lock();
         match state.waiting.take() {
-            Some(path) => path.fail(error, touched),
+            Some(reply) => reply.fail(error, touched),
             None => state.outcome = Some(ParkedOutcome::Failure(error.clone())),
         }
     }
@@ -125,6 +125,7 @@ impl Parked {
 
     pub(in crate::upstream) fn add(&self, message: &Message<'_>) {
         let mut state = self.state.lock();
+        // Counted, not the number of open questions: a key must not come twice in one call.
         state.asked += 1;
         let key = format!("question-{}", state.asked);
         let method = String::from_utf8_lossy(&message.method()).into_owned();

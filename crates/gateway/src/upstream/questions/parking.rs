@@ -47,6 +47,7 @@ struct ParkingPlaces {
 #[derive(Clone, Debug)]
 struct ParkingPlace {
     parked: Arc<Parked>,
+    // Weak: a parked call must not keep a connection that is over.
     connection: Weak<Connection>,
 }
 
@@ -73,11 +74,13 @@ impl Parking {
     }
 
     pub(in crate::upstream) fn millis(&self) -> u64 {
+        // At least 1: 0 stands for "not told yet".
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
     }
 
     /// A number that nothing else of this gateway's has had.
     pub(in crate::upstream) fn number(&self) -> u64 {
+        // Relaxed: numbers have to differ, not to be ordered.
         self.numbered.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -116,12 +119,12 @@ impl Parking {
     pub(crate) fn resume(
         &self,
         message: &Message<'_>,
-        path: ReplyTo,
+        reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
-        match self.recognise_for(message, &path) {
-            Ok(place) => self.resume_parked(&place, message, path, touched),
-            Err(error) => Err(Rejected::new(path, error)),
+        match self.recognise_for(message, &reply) {
+            Ok(place) => self.resume_parked(&place, message, reply, touched),
+            Err(error) => Err(Rejected::new(reply, error)),
         }
     }
 
@@ -129,14 +132,14 @@ impl Parking {
     fn recognise_for(
         &self,
         message: &Message<'_>,
-        path: &ReplyTo,
+        reply: &ReplyTo,
     ) -> Result<ParkingPlace, CallError> {
-        let RequestEra::Stateless(how) = &path.request_era else {
+        let RequestEra::Stateless(how) = &reply.request_era else {
             return Err(gone("it is not of this conversation"));
         };
         let place = self.recognise(message, how)?;
         // Before anything is taken out for it: what cannot be delivered must not be lost.
-        if path.client.is_open(&path.id) {
+        if reply.client.is_open(&reply.id) {
             return Err(CallError::duplicate_id());
         }
         Ok(place)
@@ -146,7 +149,7 @@ impl Parking {
         &self,
         ParkingPlace { parked, connection }: &ParkingPlace,
         message: &Message<'_>,
-        path: ReplyTo,
+        reply: ReplyTo,
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         let mut state = parked.state.lock();
@@ -158,17 +161,17 @@ impl Parking {
                 pass_answers(connection, parked, message, touched);
             }
             return match (outcome, connection) {
-                (ParkedOutcome::Failure(error), _) => Err(Rejected::new(path, error)),
+                (ParkedOutcome::Failure(error), _) => Err(Rejected::new(reply, error)),
                 (ParkedOutcome::Response(..), None) => {
-                    Err(Rejected::new(path, gone("its server has gone")))
+                    Err(Rejected::new(reply, gone("its server has gone")))
                 }
                 (ParkedOutcome::Response(shape, bytes), Some(connection)) => {
-                    connection.deliver_parked(parked.id, path, (shape, bytes), touched)
+                    connection.deliver_parked(parked.id, reply, (shape, bytes), touched)
                 }
             };
         }
         if state.waiting.is_some() {
-            return Err(Rejected::new(path, gone("the call is being answered")));
+            return Err(Rejected::new(reply, gone("the call is being answered")));
         }
         let responses = message.text(message.params.input_responses);
         let mut answers = Vec::new();
@@ -178,24 +181,24 @@ impl Parking {
                 Some(Ok(answer)) => answers.push((question.id.clone(), answer)),
                 Some(Err(())) => {
                     let why = format!("`inputResponses.{key}` is no object");
-                    return Err(Rejected::new(path, CallError::InvalidParams(why)));
+                    return Err(Rejected::new(reply, CallError::InvalidParams(why)));
                 }
                 None => {}
             }
         }
         let Some(connection) = connection.upgrade() else {
-            return Err(Rejected::new(path, gone("its server has gone")));
+            return Err(Rejected::new(reply, gone("its server has gone")));
         };
         if answers.len() == state.questions.len() {
-            match connection.unpark(parked.id, message, path)? {
+            match connection.unpark(parked.id, message, reply)? {
                 None => drop(self.leave(parked)),
                 // Its answer is just being brought here.
-                Some(path) => state.waiting = Some(path),
+                Some(reply) => state.waiting = Some(reply),
             }
             state.questions.clear();
         } else {
             state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
-            self.ask_for(parked, &state, &path, touched);
+            self.ask_for(parked, &state, &reply, touched);
         }
         drop(state);
         for (id, answer) in answers {
@@ -221,6 +224,8 @@ impl Parking {
         let state = decode(message.text(message.params.request_state)).unwrap_or_default();
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
+        // The state opens only for the caller, the method and the params it was made for: a client
+        // cannot hand it on, nor use it for another call.
         let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
         let handle = self.open_state(&state, &bound);
         let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
@@ -239,13 +244,13 @@ impl Parking {
         &self,
         parked: &Parked,
         state: &ParkedState,
-        path: &ReplyTo,
+        reply: &ReplyTo,
         touched: &mut FlushSet,
     ) {
         parked.told.store(self.millis(), Ordering::Relaxed);
         let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
         let result = era::input_required(&requests, self.state_of(parked).as_deref());
-        path.answer(&result, touched);
+        reply.answer(&result, touched);
     }
 
     /// A place for a call, if there is one.
@@ -254,24 +259,25 @@ impl Parking {
         connection: &Arc<Connection>,
         id: UpstreamId,
         how: &Arc<Stateless>,
-        path: ReplyTo,
+        reply: ReplyTo,
     ) -> Result<Arc<Parked>, ReplyTo> {
-        let request = path.kept.clone();
+        let request = reply.kept.clone();
         let request = request.as_deref().map(scan);
-        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(path) };
+        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(reply) };
         let mut places = self.places.lock();
+        // A stateless client may never come again: what waits for it has a bound and a time.
         if places.parked.len() >= PARKED_CALLS {
-            return Err(path);
+            return Err(reply);
         }
         places.last += 1;
         let parked = Arc::new(Parked {
             handle: places.last,
             id,
             how: Arc::clone(how),
-            client: Arc::clone(&path.client),
+            client: Arc::clone(&reply.client),
             method: request.method().into(),
             digest: era::digest(request.text(request.params.span)),
-            state: Mutex::new(ParkedState { waiting: Some(path), ..ParkedState::default() }),
+            state: Mutex::new(ParkedState { waiting: Some(reply), ..ParkedState::default() }),
             told: AtomicU64::new(0),
         });
         let connection = Arc::downgrade(connection);
@@ -286,6 +292,7 @@ impl Parking {
         // The gateway's, and not the connection's: a client may come again after its server has gone.
         let timers = Arc::downgrade(&parking);
         let waited_for = Arc::clone(&parked);
+        // Servers often ask several things at once: they are told together, in one round trip.
         let is_told_later = parking.timers.run(async move {
             sleep(BUNDLE).await;
             if let Some(parking) = timers.upgrade() {
@@ -308,10 +315,10 @@ impl Parking {
         let mut touched = FlushSet::default();
         parked.told.store(self.millis(), Ordering::Relaxed);
         let mut state = parked.state.lock();
-        if let Some(path) = state.waiting.take()
-            && path.claim()
+        if let Some(reply) = state.waiting.take()
+            && reply.claim()
         {
-            self.ask_for(parked, &state, &path, &mut touched);
+            self.ask_for(parked, &state, &reply, &mut touched);
         }
         drop(state);
         touched.flush();
@@ -341,6 +348,7 @@ impl Parking {
         let mut places = self.places.lock();
         places.parked.remove(&parked.handle);
         places.gave_way.push_back(parked.handle);
+        // Only so that the client hears a better reason: the oldest may be forgotten.
         if places.gave_way.len() > REMEMBERED_WAITS {
             places.gave_way.pop_front();
         }

@@ -28,7 +28,7 @@ pub(in crate::upstream) struct Rounds {
 
 #[derive(Debug)]
 struct OpenRound {
-    path: ReplyTo,
+    reply: ReplyTo,
     answers: Vec<Option<Vec<u8>>>,
 }
 
@@ -36,21 +36,21 @@ impl Rounds {
     /// `result` is what the server asks for.
     pub(in crate::upstream) fn begin(
         connection: &Arc<Connection>,
-        mut path: ReplyTo,
+        mut reply: ReplyTo,
         result: &[u8],
         touched: &mut FlushSet,
     ) {
-        if !path.claim() {
+        if !reply.claim() {
             return;
         }
-        path.rounds += 1;
+        reply.rounds += 1;
         // Clients tell elicitations apart by these, whichever servers and calls they come from.
         let id =
             |key: &str| format!("{}-{key}-{}", connection.link.key, connection.parking.number());
         let requests = era::requests_in(result, id);
         let state = member(result, "requestState").map(<[u8]>::to_vec);
-        if let Err(error) = may_go_on(connection, &path, &requests, state.is_some()) {
-            return path.fail_taken(&error, touched);
+        if let Err(error) = may_go_on(connection, &reply, &requests, state.is_some()) {
+            return reply.fail_taken(&error, touched);
         }
         let answers = vec![None; requests.len()];
         let rounds = Arc::new_cyclic(|itself| Self {
@@ -60,29 +60,31 @@ impl Rounds {
             state,
             open: Mutex::new(None),
         });
-        let carrier: Arc<dyn CallOwner> = Arc::clone(&rounds) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id: 0 }) {
-            return path.fail_taken(&CallError::duplicate_id(), touched);
+        let owner: Arc<dyn CallOwner> = Arc::clone(&rounds) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id: 0 }) {
+            return reply.fail_taken(&CallError::duplicate_id(), touched);
         }
-        *rounds.open.lock() = Some(OpenRound { path, answers });
+        // Before the client is asked: its first answer may come at once.
+        *rounds.open.lock() = Some(OpenRound { reply, answers });
         rounds.ask(touched);
+        // The server may have given only a state: then there is nothing to wait for.
         rounds.go_on_if_answered(touched);
         rounds.limit();
     }
 
     fn ask(self: &Arc<Self>, touched: &mut FlushSet) {
-        let doors = match &*self.open.lock() {
-            Some(open) => (Arc::clone(&open.path.client), open.path.sink.clone()),
+        let sinks = match &*self.open.lock() {
+            Some(open) => (Arc::clone(&open.reply.client), open.reply.sink.clone()),
             None => return,
         };
-        let (client, door) = doors;
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        let (client, sink) = sinks;
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         for (index, request) in self.requests.iter().enumerate() {
             let text = request.text(index.to_string().as_bytes());
             let Ok(question) = scan(&text) else { continue };
-            let doors = [Some(door.clone()), client.stream()];
-            let mut doors = doors.iter().flatten();
-            if !doors.any(|door| client.ask(&question, &carrier, door, touched)) {
+            let sinks = [Some(sink.clone()), client.stream()];
+            let mut sinks = sinks.iter().flatten();
+            if !sinks.any(|sink| client.ask(&question, &owner, sink, touched)) {
                 let why = "the client has no stream open on which it could be asked".to_owned();
                 let method = request.method.clone();
                 return self.end(&CallError::Unaskable { method, why }, touched);
@@ -92,7 +94,8 @@ impl Rounds {
 
     /// Makes the request again once everything is answered.
     fn go_on_if_answered(&self, touched: &mut FlushSet) {
-        let OpenRound { path, answers } = {
+        // Taken out under the lock: of the last two answers only one finds the round complete.
+        let OpenRound { reply, answers } = {
             let mut open = self.open.lock();
             match &*open {
                 Some(held) if held.answers.iter().all(Option::is_some) => {}
@@ -101,30 +104,30 @@ impl Rounds {
             let Some(open) = open.take() else { return };
             open
         };
-        if !path.claim() {
+        if !reply.claim() {
             return;
         }
         let keys = self.requests.iter().map(|request| request.key.clone());
         let answers: Vec<_> = keys.zip(answers.into_iter().flatten()).collect();
-        let kept = path.kept.clone().unwrap_or_default();
+        let kept = reply.kept.clone().unwrap_or_default();
         let Ok(request) = scan(&kept) else {
-            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+            return reply.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
         };
         let again = era::retried(&request, &answers, self.state.as_deref());
-        self.connection.submit_again(&again, path, touched);
+        self.connection.submit_again(&again, reply, touched);
     }
 
     fn end(&self, error: &CallError, touched: &mut FlushSet) {
         let open = self.open.lock().take();
-        if let Some(OpenRound { path, .. }) = open {
-            self.forget_questions(&path, "the call has failed", touched);
-            path.fail(error, touched);
+        if let Some(OpenRound { reply, .. }) = open {
+            self.forget_questions(&reply, "the call has failed", touched);
+            reply.fail(error, touched);
         }
     }
 
-    fn forget_questions(&self, path: &ReplyTo, reason: &str, touched: &mut FlushSet) {
+    fn forget_questions(&self, reply: &ReplyTo, reason: &str, touched: &mut FlushSet) {
         if let Some(itself) = self.itself.upgrade() {
-            path.client.forget_questions_of(&(itself as Arc<dyn CallOwner>), reason, touched);
+            reply.client.forget_questions_of(&(itself as Arc<dyn CallOwner>), reason, touched);
         }
     }
 
@@ -169,28 +172,29 @@ impl Rounds {
 /// Is there something to go on with, and can the client be asked for it?
 fn may_go_on(
     connection: &Connection,
-    path: &ReplyTo,
+    reply: &ReplyTo,
     requests: &[InputRequest],
     has_state: bool,
 ) -> Result<(), CallError> {
-    if path.kept.is_none() || (requests.is_empty() && !has_state) {
+    if reply.kept.is_none() || (requests.is_empty() && !has_state) {
         return Err(connection.link.senseless("asks for something and does not say for what"));
     }
-    if path.rounds > ROUNDS {
+    // A server that asks for ever would keep its client busy and the call open.
+    if reply.rounds > ROUNDS {
         return Err(connection.link.senseless("asks again and again"));
     }
     if requests.len() > OPEN_QUESTIONS {
         return Err(connection.link.senseless("asks for too much at once"));
     }
-    connection.link.check_asked(requests, |ability| path.client.can(ability))
+    connection.link.check_asked(requests, |ability| reply.client.can(ability))
 }
 
 impl CallOwner for Rounds {
     fn cancel(&self, _: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let open = self.open.lock().take();
-        if let Some(OpenRound { path, .. }) = open {
-            self.forget_questions(&path, "the call was cancelled", touched);
-            path.cancelled(how, true, touched);
+        if let Some(OpenRound { reply, .. }) = open {
+            self.forget_questions(&reply, "the call was cancelled", touched);
+            reply.cancelled(how, true, touched);
         }
     }
 
@@ -212,25 +216,25 @@ impl CallOwner for Rounds {
 
 impl Connection {
     /// Makes a request again that was kept as this server gets it.
-    fn submit_again(self: &Arc<Self>, request: &[u8], path: ReplyTo, touched: &mut FlushSet) {
+    fn submit_again(self: &Arc<Self>, request: &[u8], reply: ReplyTo, touched: &mut FlushSet) {
         let Ok(message) = scan(request) else {
-            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+            return reply.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
         };
         let mut pending = self.link.pending.lock();
         let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
-            Err(error) => return path.fail_taken(&error, touched),
+            Err(error) => return reply.fail_taken(&error, touched),
         };
-        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
             drop(pending);
-            return path.fail_taken(&CallError::duplicate_id(), touched);
+            return reply.fail_taken(&CallError::duplicate_id(), touched);
         }
         let sent = with_digits(id, |digits| {
-            let edits = under_our_id(&message, &path, digits, &[]);
+            let edits = under_our_id(&message, &reply, digits, &[]);
             self.link.transport.request(id, &Heading::of(&message, &[]), request, &edits, touched)
         });
-        if let Err(rejected) = self.link.sent(id, path, sent, pending) {
+        if let Err(rejected) = self.link.sent(id, reply, sent, pending) {
             rejected.answer(touched);
         }
     }

@@ -42,6 +42,7 @@ impl TaskOwners {
         }
         held.push(OwnedTask { server: Arc::clone(server), who: who.cloned() });
         known.order.push_back((task, Arc::clone(server)));
+        // Servers do not say when a task is forgotten: the list has a bound of its own.
         if known.order.len() > KNOWN_TASKS
             && let Some((task, server)) = known.order.pop_front()
             && let Some(held) = known.held.get_mut(&task)
@@ -57,6 +58,7 @@ impl TaskOwners {
     pub(crate) fn server(&self, task: &str, who: Option<&Arc<[u8]>>) -> Option<Arc<str>> {
         let known = self.0.lock();
         let mut held = known.held.get(task)?.iter().rev();
+        // The latest first: of two servers that use one id it is the one that was heard of last.
         let found = held.find(|held| who.is_none() || held.who.as_ref() == who);
         found.map(|held| Arc::clone(&held.server))
     }

@@ -72,6 +72,7 @@ impl Inherited {
         cwd: Option<&str>,
     ) -> Launch {
         let mut all = self.clone();
+        // The config's own values come last: they replace what is inherited.
         for (name, value) in env {
             all.set(name, value);
         }

@@ -117,6 +117,7 @@ impl<'a> Life<'a> {
         let (server, connection) = (self.server, &self.connection);
         let ready = become_ready(server, connection, self.supervisor, opening, self.started);
         let hello = tokio::select! {
+            // Biased: an answer that came just before the end counts.
             biased;
             ready = ready => match ready {
                 Ok(hello) => hello,
@@ -242,6 +243,8 @@ impl<'a> Life<'a> {
                 self.supervisor.ending(self.server).await
             }
         };
+        // Behind `close`: closing stdin is what asks a server to end (2025-11-25, Lifecycle,
+        // Shutdown); the signals are for those that do not.
         tree.stop(farewell.wait, farewell.term);
         tree.gone().await;
         if let Some(output) = self.output.take() {

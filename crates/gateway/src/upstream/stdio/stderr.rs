@@ -53,6 +53,7 @@ impl LastWords {
     }
 
     fn keep(&self, server: &Identity, line: &[u8]) {
+        // Redacted before it is kept: nothing later has to know the secrets.
         let line = line.get(..STDERR_LINE).unwrap_or(line);
         let text = shown(String::from_utf8_lossy(line).trim_end(), &self.secrets);
         if text.is_empty() {
@@ -81,11 +82,13 @@ impl LastWords {
 impl StderrLines {
     fn add(&mut self, line: String) {
         self.count += 1;
+        // The cause of a failed start stands at the beginning, before what repeats.
         if self.first.len() < STDERR_FIRST {
             self.first.push(line.clone());
         }
         self.bytes += line.len();
         self.lines.push_back(line);
+        // A server may log for months: only so much is kept.
         while self.bytes > STDERR_BYTES {
             match self.lines.pop_front() {
                 Some(gone) => self.bytes -= gone.len(),

@@ -24,6 +24,7 @@ use crate::pump::{FlushSet, Outbox, SourceHandle};
 pub(crate) struct Conn {
     pub(crate) outbox: Outbox,
     clock: Arc<Clock>,
+    // Shared by the pump, the sweeper and whoever answers: each holds it only to look or to set.
     slot: Mutex<ConnSlot, rank::ConnReply>,
     /// The caller that the gate admitted last.
     pub(crate) pass_cache: PassCache,
@@ -173,6 +174,8 @@ impl Conn {
     pub(crate) fn wait_if_busy(&self, bytes: usize, source: &SourceHandle) -> bool {
         let mut slot = self.slot.lock();
         if slot.busy && bytes > 0 {
+            // RFC 9112, 9.3.2: a client may send requests without waiting, and gets the answers in
+            // their order.
             slot.waiting.get_or_insert_with(|| source.clone());
             // A client that pipelines faster than it is answered must not fill our memory.
             if bytes > PIPELINED_BYTES && !std::mem::replace(&mut slot.held, true) {
@@ -314,6 +317,7 @@ impl Clock {
 
     /// Seconds since the start, as of the last `advance`.
     pub(crate) fn now(&self) -> u32 {
+        // Relaxed: limits are whole seconds, and one second late is in time.
         self.now.load(Ordering::Relaxed)
     }
 }

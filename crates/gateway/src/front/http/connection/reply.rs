@@ -94,6 +94,7 @@ impl Reply {
     ) {
         let mut head = Vec::with_capacity(256);
         self.head(status, fields, Some(body.len()), &mut head);
+        // RFC 9110, 9.3.2: the head of a HEAD's answer names the length that a GET would have.
         let body = if self.mode.headless { b"" } else { body };
         let frame = Frame { head: &head, tail: b"" };
         // An error means that the client has closed: the answer has no reader.

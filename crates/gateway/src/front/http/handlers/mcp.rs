@@ -7,14 +7,16 @@ use trunkline_http::{Request, accepts};
 use trunkline_wire::{Kind as MessageKind, Message, Revision, elements};
 
 use super::post_reply::{PostKind, PostReply};
-use super::stateless::{self, is_stateless};
+use super::stateless;
 use super::stateless_fast_path::StatelessFastPath;
 use crate::call::ResponseSink;
 use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
-use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
+use crate::front::http::request::{
+    HttpRequest, PostedBody, check_content_type, is_stateless, read_body,
+};
 use crate::front::http::sessions::{HttpSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;
@@ -54,6 +56,8 @@ pub(crate) fn post(
             ) if both_eras && is_stateless(&message) => {
                 stateless::take(request, &message, reply, touched);
             }
+            // 2025-11-25, Transports, Session Management: only `initialize` may come without a
+            // session.
             (PostedBody::Message(message), HttpRefusal::NoSession) if is_initialize(&message) => {
                 initialize(request, &message, reply, touched);
             }
@@ -104,6 +108,8 @@ fn check_head(head: &Request<'_>) -> Result<(), HttpRefusal> {
     // Nearly all clients spell it so: compared as a whole, without parsing.
     let usual = head.headers.get("accept") == Some(b"application/json, text/event-stream");
     let both = || willing("application/json") && willing(EVENTS);
+    // 2025-11-25, Transports, Sending Messages to the Server: the client MUST accept both types,
+    // since the server chooses.
     if !(usual || both()) {
         return Err(HttpRefusal::NotAcceptable);
     }

@@ -35,6 +35,8 @@ pub(crate) fn check_standard(
 ) -> Result<(), CallError> {
     let method = message.method();
     let said = one(headers, METHOD)?.ok_or_else(|| missing("Mcp-Method"))?;
+    // A proxy has let the request pass for what the head says: the body must not ask for something
+    // else.
     if said != &*method {
         return Err(mismatch("Mcp-Method", said, "the method"));
     }
@@ -72,6 +74,7 @@ pub(crate) fn check_params(
         let value = message.text(at);
         let mut said = headers.all(&name);
         let (said, again) = (said.next(), said.next());
+        // The proxy may have read the other one.
         if again.is_some() {
             return Err(CallError::HeaderMismatch(format!("{name} is there more than once")));
         }

@@ -24,6 +24,7 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
     if front.is_draining() {
         return reply.refuse(HttpRefusal::ShuttingDown, b"null", touched);
     }
+    // The id is all that a POST shows: it must not be guessable.
     let id = random_id().ok().filter(|_| front.sessions.sse_count() < SESSIONS);
     let Some(id) = id else { return reply.refuse(HttpRefusal::Full, b"null", touched) };
     let conn = Arc::clone(&reply.conn);

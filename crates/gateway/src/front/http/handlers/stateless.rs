@@ -30,11 +30,6 @@ pub(crate) fn is_announced(headers: &Headers<'_>) -> bool {
     }
 }
 
-/// Does the message itself name the revision of the stateless era?
-pub(crate) fn is_stateless(message: &Message<'_>) -> bool {
-    message.params.meta.version.is_some()
-}
-
 /// Takes what is posted under such a head.
 pub(crate) fn post(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     read_body(request.body, |posted| match posted {

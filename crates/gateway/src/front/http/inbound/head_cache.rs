@@ -82,6 +82,7 @@ impl HeadVariable {
             Self::Length => "content-length",
             Self::Name => NAME,
         });
+        // A repeated field is ambiguous: such a head is checked each time.
         values.next().filter(|_| values.next().is_none())
     }
 

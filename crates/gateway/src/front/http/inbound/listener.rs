@@ -25,6 +25,8 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
         if permits.available_permits() == 0 {
             pause.begin(&format!("{most} are open, as many as the limit of open files allows"));
         }
+        // Before a connection is accepted: one that cannot be served stays in the backlog instead
+        // of being closed.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let opened = match next(&listener, &mut pause).await {
             Ok((stream, peer)) => open(stream, peer, permit, &front),
@@ -90,8 +92,10 @@ fn open(
     permit: OwnedSemaphorePermit,
     front: &Arc<Front>,
 ) -> io::Result<()> {
+    // Answers are small and written once: to wait for more to send would delay every one of them.
     stream.set_nodelay(true)?;
     let (input, sink) = Input::socket(OwnedFd::from(stream.into_std()?))?;
+    // The sweeper may be asleep while nothing is connected: its clock stands.
     front.clock.advance();
     let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));
     front.add(&conn);

@@ -1,4 +1,4 @@
-//! `RequestEra`: how a client makes its requests: in a session, or each standing for itself.
+//! `Stateless`: what a request of the stateless era says about its client, and what was refused in its name.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,29 +7,8 @@ use trunkline_wire::{MODERN, Message, decode};
 
 use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
-use crate::era::Era;
 use crate::error::{CallError, METHOD_NOT_FOUND, Missing};
 use crate::gate::{ANYONE, ONLY_CLIENT};
-
-#[derive(Clone, Debug)]
-pub(crate) enum RequestEra {
-    /// It said `initialize` before.
-    Session,
-    Stateless(Arc<Stateless>),
-}
-
-impl RequestEra {
-    pub(crate) fn is_session(&self) -> bool {
-        matches!(self, Self::Session)
-    }
-
-    pub(crate) fn era(&self) -> Era {
-        match self {
-            Self::Session => Era::Legacy,
-            Self::Stateless(_) => Era::Modern,
-        }
-    }
-}
 
 /// What a request that stands for itself says about its client. Requests that say the same share it.
 #[derive(Debug)]
@@ -37,7 +16,7 @@ pub(crate) struct Stateless {
     abilities: Abilities,
     /// From which level on it wants to hear what servers log; `None`: not at all.
     pub(crate) level: Option<Level>,
-    /// Whoever makes it, as far as that is known: what was sealed for one is nobody else's.
+    /// The caller, as far as it is known: a state that was sealed for one caller opens for no other.
     pub(crate) principal: Arc<[u8]>,
     /// Its result may be kept for a while: it says for how long.
     pub(crate) cacheable: bool,
@@ -49,6 +28,8 @@ pub(crate) struct Stateless {
 type Said = Option<(u64, Arc<Stateless>)>;
 
 thread_local! {
+    // Per thread and one entry: a client writes the same `_meta` into every request, and a busy one
+    // sends many in a row.
     static LAST: RefCell<Said> = const { RefCell::new(None) };
 }
 
@@ -64,6 +45,7 @@ impl Stateless {
             return Self::read_afresh(message, principal).map(Arc::new);
         }
         LAST.with_borrow_mut(|last| match last {
+            // The number stands for the bytes; who asks is not in them, and must be the same, too.
             Some((known, how)) if *known == number && Arc::ptr_eq(&how.principal, principal) => {
                 Ok(Arc::clone(how))
             }
@@ -75,11 +57,13 @@ impl Stateless {
         })
     }
 
-    /// The version comes last: whoever asks in one that is not known is told so only if it asks
-    /// properly.
+    /// The version is checked last: a request that is malformed in any revision is answered with
+    /// "invalid params", not with "unsupported version".
     fn read_afresh(message: &Message<'_>, principal: &Arc<[u8]>) -> Result<Self, CallError> {
         let params = &message.params;
         let token = message.text(params.meta.version);
+        // 2026-07-28, Overview, General fields: version and capabilities are required in every
+        // request.
         if !token.starts_with(b"\"") {
             return Err(CallError::MissingMeta("protocolVersion"));
         }
@@ -119,7 +103,7 @@ impl Stateless {
         self.abilities.has(ability)
     }
 
-    /// Is there nobody else who could have made it?
+    /// Is it of the only client there can be (stdio, local)?
     pub(crate) fn is_of_the_only_client(&self) -> bool {
         *self.principal == *ONLY_CLIENT
     }
@@ -138,6 +122,7 @@ impl Stateless {
         match (self.level, level) {
             (Some(least), Some(level)) => level >= least,
             (Some(_), None) => true,
+            // 2026-07-28, Logging: without a level in its `_meta` a request gets no log messages.
             (None, _) => false,
         }
     }
