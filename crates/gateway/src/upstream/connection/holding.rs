@@ -30,13 +30,13 @@ impl Connection {
             return self.submit_now(message, changes, path, touched);
         }
         let keeps = room.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
-        if path.replay.is_none() && (keeps || room.max_concurrency.is_some()) {
+        if path.replay.is_none() && (keeps || room.has_turns()) {
             path.replay = Some(Replay::new(message, changes));
         }
-        let cause = match room.max_concurrency {
-            Some(_) => WaitCause::Turn,
-            None if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
-            None => return self.submit_now(message, changes, path, touched),
+        let cause = match room.has_turns() {
+            true => WaitCause::Turn,
+            false if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
+            false => return self.submit_now(message, changes, path, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.options.timeout.or(self.link.limits.call);
