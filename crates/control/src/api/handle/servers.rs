@@ -238,7 +238,7 @@ async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::SERVERS)?;
     let listed = asked.plane.servers().list(&page, &asked.principal);
     Ok(asked.cached(ApiResponse::json(200, &render::servers(&listed))))
 }
@@ -284,7 +284,7 @@ async fn disconnect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 async fn health(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::HEALTH)?;
     let history = asked.plane.servers().health(asked.id(), page.limit, &asked.principal).await?;
     Ok(ApiResponse::json(200, &render::health_history(&history)))
 }

@@ -22,7 +22,7 @@ static NO_TRANSPORT: Transport =
 
 pub(crate) fn servers(page: &Paged<ServerReport>) -> Value {
     let shown: Vec<Value> = page.items.iter().map(server).collect();
-    let next = page.next.as_deref().map(|place| cursor(List::Servers, place));
+    let next = page.next.as_deref().map(|place| cursor(List::SERVERS, place));
     json!({"servers": shown, "total": page.total, "next_cursor": next})
 }
 

@@ -12,10 +12,10 @@
 macro_rules! answer {
     (
         $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
-        pub struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
+        $vis:vis struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::answer!(
-            @member [$name [$($life)?] $title [$($doc)*] [$($($derive)+)?]] [] [] [] $($members)*
+            @member [[$vis] $name [$($life)?] $title [$($doc)*] [$($($derive)+)?]] [] [] [] $($members)*
         );
     };
     (@member $head:tt [$($field:tt)*] $schemas:tt $entries:tt
@@ -72,7 +72,7 @@ macro_rules! answer {
         );
     };
     (@member
-        [$name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*]]
+        [[$vis:vis] $name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*]]
         [$($field:tt)*]
         [$((
             $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?]
@@ -82,12 +82,12 @@ macro_rules! answer {
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, PartialEq $(, $derive)*)]
-        pub struct $name $(<$life>)? {
+        $vis struct $name $(<$life>)? {
             $($field)*
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            pub const SCHEMA: $crate::api::schema::Schema =
+            $vis const SCHEMA: $crate::api::schema::Schema =
                 $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema::answer(
                     $title,
                     $crate::api::schema::words!(@doc $($doc)*),
@@ -100,11 +100,14 @@ macro_rules! answer {
                     }),*],
                 ));
 
-            pub fn json(&self) -> serde_json::Value {
+            $vis fn json(&self) -> serde_json::Value {
                 // Cannot fail: every key is text, and no member's `Serialize` makes an error.
                 serde_json::to_value(self).unwrap_or_default()
             }
         }
+
+        // An object that stands only inside others has no other use of it.
+        const _: $(for<$life>)? fn(&$name $(<$life>)?) -> serde_json::Value = |it| it.json();
 
         impl $(<$life>)? $crate::api::schema::Described for $name $(<$life>)? {
             const SCHEMA: $crate::api::schema::Schema = Self::SCHEMA;
@@ -153,11 +156,11 @@ macro_rules! request {
     (
         $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
         $(#[refused($($key:literal: $why:expr),+ $(,)?)])?
-        pub struct $name:ident as $title:literal { $($members:tt)* }
+        $vis:vis struct $name:ident as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::request!(
             @member
-            [struct $name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
+            [struct [$vis] $name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
             $($members)*
         );
     };
@@ -166,7 +169,8 @@ macro_rules! request {
         impl $name:ident as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::request!(
-            @member [impl $name $title [$($doc)*] [] [$($([$key $why])+)?]] [] [] [] $($members)*
+            @member [impl [pub] $name $title [$($doc)*] [] [$($([$key $why])+)?]] [] [] []
+            $($members)*
         );
     };
     (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
@@ -209,21 +213,21 @@ macro_rules! request {
         );
     };
     (@member
-        [struct $name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] $refused:tt]
+        [struct [$vis:vis] $name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] $refused:tt]
         [$($field:tt)*] $schemas:tt $reads:tt
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, PartialEq, Eq $(, $derive)*)]
-        pub struct $name {
+        $vis struct $name {
             $($field)*
         }
 
         $crate::api::schema::request!(
-            @member [impl $name $title [$($doc)*] [] $refused] [] $schemas $reads
+            @member [impl [$vis] $name $title [$($doc)*] [] $refused] [] $schemas $reads
         );
     };
     (@member
-        [impl $name:ident $title:literal [$($doc:tt)*] [] [$([$key:literal $why:expr])*]]
+        [impl [$vis:vis] $name:ident $title:literal [$($doc:tt)*] [] [$([$key:literal $why:expr])*]]
         [$($field:tt)*]
         [$((
             $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?] $rule:expr
@@ -231,7 +235,7 @@ macro_rules! request {
         [$(($read:ident $kind:tt $format:tt |$found:ident| $value:expr))*]
     ) => {
         impl $name {
-            pub const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
+            $vis const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
                 <Self as $crate::api::input::RequestBody>::OBJECT,
             );
         }

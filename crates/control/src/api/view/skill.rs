@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use trunkline_store::SuggestionRecord;
 
 use super::NEXT_CURSOR;
-use super::search::rounded;
 use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, required};
 use crate::skills::{AssignedSkills, MOST_SKILLS, Skill};
 
@@ -40,10 +39,10 @@ answer! {
     }
 }
 
-pub(super) const IS_CLASSIFIED: &str =
+pub(in crate::api) const IS_CLASSIFIED: &str =
     "False: it could not be classified. Null: that was not tried yet.";
-pub(super) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
-pub(super) const ASSIGNED_SKILLS: Schema =
+pub(in crate::api) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
+pub(in crate::api) const ASSIGNED_SKILLS: Schema =
     Schema::List { of: &Schema::Object(&ASSIGNED), most: MOST_SKILLS };
 
 const ASSIGNED: ObjectSchema = ObjectSchema::answer(
@@ -56,7 +55,7 @@ const ASSIGNED: ObjectSchema = ObjectSchema::answer(
 );
 
 /// The skills of a tool with how sure each is; none while it was not judged yet.
-pub(super) fn assigned_skills(assigned: Option<&AssignedSkills>) -> Value {
+pub(in crate::api) fn assigned_skills(assigned: Option<&AssignedSkills>) -> Value {
     assigned.map_or_else(|| json!([]), AssignedSkills::json)
 }
 
@@ -118,6 +117,11 @@ answer! {
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<String>,
     }
+}
+
+/// Four digits: what lies behind them is noise.
+pub(in crate::api) fn rounded(score: f32) -> f64 {
+    (f64::from(score) * 10_000.0).round() / 10_000.0
 }
 
 #[cfg(test)]
