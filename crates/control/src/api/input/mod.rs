@@ -17,7 +17,9 @@ pub use call::{CALL_TOOL, CallTool};
 pub use key::NewKey;
 pub use members::Members;
 pub use oauth::OAuthClient;
-pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer};
+pub use patch::{
+    CallRulesPatch, Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer,
+};
 pub use register::{REGISTER, RegisterServer};
 pub use secret::PutSecret;
 pub use settings::{SECRET_SHOWN, TransportType, server_name_fault};

@@ -8,6 +8,7 @@
 /// - `pub name: Type => schema,` with a narrower schema than its type has
 /// - `pub name?: Type,` an `Option` that is left out where it is `None`
 /// - `#[hidden] pub name: Type,` a field that is not shown: other members are computed of it
+/// - `#[shared] pub name: Type,` whose members (`SharedMembers`) stand here; once in an object
 /// - `name: Type = |it| value,` computed; `=> schema` may follow; with `name?:` the value is an `Option`
 macro_rules! answer {
     (
@@ -15,7 +16,17 @@ macro_rules! answer {
         $vis:vis struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::answer!(
-            @member [[$vis] $name [$($life)?] $title [$($doc)*] [$($($derive)+)?]] [] [] [] $($members)*
+            @member [[$vis] $name [$($life)?] $title [$($doc)*] [$($($derive)+)?] []] [] [] [] $($members)*
+        );
+    };
+    (@member [$vis:tt $name:ident $life:tt $title:literal $doc:tt $derive:tt []]
+        [$($field:tt)*] $schemas:tt [$($entry:tt)*]
+        #[shared] pub $member:ident: $kind:ty, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member [$vis $name $life $title $doc $derive [$kind]]
+            [$($field)* pub $member: $kind,] $schemas
+            [$($entry)* ($member it [.. it.$member])] $($rest)*
         );
     };
     (@member $head:tt [$($field:tt)*] $schemas:tt $entries:tt
@@ -72,7 +83,7 @@ macro_rules! answer {
         );
     };
     (@member
-        [[$vis:vis] $name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*]]
+        [[$vis:vis] $name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*] $shared:tt]
         [$($field:tt)*]
         [$((
             $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?]
@@ -88,17 +99,20 @@ macro_rules! answer {
 
         impl $(<$life>)? $name $(<$life>)? {
             $vis const SCHEMA: $crate::api::schema::Schema =
-                $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema::answer(
-                    $title,
-                    $crate::api::schema::words!(@doc $($doc)*),
-                    &[$($crate::api::schema::Field {
-                        name: stringify!($member),
-                        is_required: $is_required,
-                        schema: $crate::api::schema::answer!(@schema $kind $format $narrow),
-                        doc: $crate::api::schema::words!(@doc $($about)*),
-                        example: $crate::api::schema::words!(@example $($example)?),
-                    }),*],
-                ));
+                $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema {
+                    shared: $crate::api::schema::answer!(@shared $shared),
+                    ..$crate::api::schema::ObjectSchema::answer(
+                        $title,
+                        $crate::api::schema::words!(@doc $($doc)*),
+                        &[$($crate::api::schema::Field {
+                            name: stringify!($member),
+                            is_required: $is_required,
+                            schema: $crate::api::schema::answer!(@schema $kind $format $narrow),
+                            doc: $crate::api::schema::words!(@doc $($about)*),
+                            example: $crate::api::schema::words!(@example $($example)?),
+                        }),*],
+                    )
+                });
 
             $vis fn json(&self) -> serde_json::Value {
                 // Cannot fail: every key is text, and no member's `Serialize` makes an error.
@@ -125,6 +139,11 @@ macro_rules! answer {
             }
         }
     };
+    (@entry $map:ident $name:ident [.. $value:expr]) => {
+        for (name, value) in $crate::api::schema::SharedMembers::members(&$value) {
+            $map.serialize_entry(name, &value)?;
+        }
+    };
     (@entry $map:ident $name:ident [? $value:expr]) => {
         if let Some(value) = $value {
             $map.serialize_entry(stringify!($name), value)?;
@@ -133,6 +152,8 @@ macro_rules! answer {
     (@entry $map:ident $name:ident [$value:expr]) => {
         $map.serialize_entry(stringify!($name), $value)?;
     };
+    (@shared []) => { &[] };
+    (@shared [$kind:ty]) => { <$kind as $crate::api::schema::SharedMembers>::FIELDS };
     (@schema $kind:tt $format:tt [$narrow:expr]) => { $narrow };
     (@schema [$kind:ty] [] []) => { <$kind as $crate::api::schema::Described>::SCHEMA };
     (@schema [$kind:ty] [$format:ident] []) => {
@@ -252,6 +273,7 @@ macro_rules! request {
                         doc: $crate::api::schema::words!(@doc $($about)*),
                         example: $crate::api::schema::words!(@example $($example)?),
                     }),*],
+                    shared: &[],
                     refused: &[$(($key, $why)),*],
                     unknown_keys: $crate::api::schema::UnknownKeys::Refused,
                 };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline_store::SuggestionRecord;
 
 use super::NEXT_CURSOR;
-use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, required};
+use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, number, required};
 use crate::skills::{AssignedSkills, MOST_SKILLS, Skill};
 
 answer! {
@@ -50,7 +50,7 @@ const ASSIGNED: ObjectSchema = ObjectSchema::answer(
     "A skill of a tool.",
     &[
         required("id", any_text(), "").example("\"issue_tracking\""),
-        required("confidence", Schema::Number, "From 0 to 1.").example("0.81"),
+        required("confidence", number(), "From 0 to 1.").example("0.81"),
     ],
 );
 
