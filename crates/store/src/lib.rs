@@ -23,10 +23,6 @@ pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, AuditVerdict, New
 pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;
-pub use records::{
-    BY_HAND, CredentialRecord, DesiredState, GrantRecord, HealthSample, KeyRecord, NewTool,
-    OF_THE_FILE, PENDING, PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
-    ToolSkillsRecord, Transport,
-};
+pub use records::*;
 pub use store::{Store, StoreOptions};
 pub use url::{StoreUrl, UrlError};

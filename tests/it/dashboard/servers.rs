@@ -288,7 +288,7 @@ fn an_operator_changes_all_of_a_command_server_but_its_command() {
         ("name", "b"),
         ("description", "for the house"),
         ("transport_type", "STDIO"),
-        ("call_timeout", "9"),
+        ("call_timeout", "9.5"),
         ("max_concurrency", "3"),
         ("auto_connect", "on"),
         // The form has no such field; whoever sends it is not heeded.
@@ -298,7 +298,7 @@ fn an_operator_changes_all_of_a_command_server_but_its_command() {
     assert_eq!(led(&operator.submit(&edit, &edit, &fields)), format!("/servers/{id}"));
     let server = platform.server(&id);
     assert_eq!((&server["name"], &server["description"]), (&"b".into(), &"for the house".into()));
-    assert_eq!((&server["call_timeout"], &server["max_concurrency"]), (&9.into(), &3.into()));
+    assert_eq!((&server["call_timeout"], &server["max_concurrency"]), (&9.5.into(), &3.into()));
     assert_eq!(server["connection_config"], config);
 }
 
@@ -321,8 +321,8 @@ fn mistakes_in_values_are_marked_once_at_their_fields() {
         (&stdio, "args", "one\n${NOPE}", "args", variable),
         (&stdio, "env", "A=${NOPE}", "env", variable),
         (&stdio, "cwd", "/${NOPE}", "cwd", variable),
-        (&http, "call_timeout", "abc", "call_timeout", "Enter a whole number"),
-        (&http, "call_timeout", "-1", "call_timeout", "Enter a whole number"),
+        (&http, "call_timeout", "abc", "call_timeout", "Enter a number"),
+        (&http, "call_timeout", "-1", "call_timeout", "Enter a number from 0.001 to 86400"),
         (&http, "max_concurrency", "-1", "max_concurrency", "Enter a whole number"),
         (&http, "max_concurrency", "0", "max_concurrency", "Enter a whole number from 1 to"),
     ] {

@@ -1,11 +1,14 @@
 //! A config file and the store together: what comes from the file is shown and not edited.
 
+use std::process::Command;
+
 use kit::mcp::Speak;
 use kit::platform::{ADMIN, CALL, SERVERS, id_of};
-use kit::room::Room;
+use kit::room::{MARK, Room};
+use kit::run::run;
 use kit::service::Wire;
-use kit::{LIMIT, ledger, process};
-use serde_json::json;
+use kit::{LIMIT, bin, ledger, process};
+use serde_json::{Value, json};
 
 use super::echoing;
 
@@ -44,6 +47,60 @@ fn servers_of_the_file_are_there_for_whoever_comes_first() {
         let server = platform.admin().get(&format!("{SERVERS}/a")).is(200);
         assert_eq!((&server["name"], &server["source"]), (&json!("a"), &json!("file")));
     }
+}
+
+/// The file and REST take the same numbers, and both show them.
+#[test]
+fn settings_of_calls_have_the_same_bounds_in_the_file_and_over_rest_and_are_shown() {
+    let room = Room::new();
+    let b = echoing(&room, "b").listen(Wire::Http);
+    let config = room.config([("a", echoing(&room, "a").entry())]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    let (admin, api) = (platform.admin(), format!("{SERVERS}/{}", platform.connected("b", &b)));
+    let shown = |path: &str| {
+        let server = admin.get(path).is(200);
+        (server["call_timeout"].clone(), server["max_concurrency"].clone())
+    };
+    assert_eq!(shown(&format!("{SERVERS}/a")), (Value::Null, Value::Null));
+    let write = |timeout: &Value, most: &Value| {
+        let mut entry = echoing(&room, "a").entry();
+        entry["callTimeout"] = timeout.clone();
+        entry["maxConcurrency"] = most.clone();
+        room.config([("a", entry)]);
+    };
+    for (timeout, most) in
+        [(json!(0.001), json!(1)), (json!(0.5), json!(7)), (json!(86_400), json!(100_000))]
+    {
+        let change = json!({ "call_timeout": timeout, "max_concurrency": most });
+        admin.patch(&api, &change).is(200);
+        assert_eq!(shown(&api), (timeout.clone(), most.clone()));
+        write(&timeout, &most);
+        process::wait_until("the file is read again", LIMIT, || {
+            shown(&format!("{SERVERS}/a")) == (timeout.clone(), most.clone())
+        });
+    }
+    let before = shown(&api);
+    for (timeout, most) in [
+        (json!(0), json!(0)),
+        (json!(0.0009), json!(100_001)),
+        (json!(86_400.5), json!(1.5)),
+        (json!("1"), json!("1")),
+    ] {
+        let change = json!({ "call_timeout": timeout, "max_concurrency": most });
+        let problem = admin.patch(&api, &change).problem(422, "invalid");
+        let places: Vec<_> =
+            (0..2).map(|n| problem["errors"][n]["pointer"].as_str().unwrap_or_default()).collect();
+        assert_eq!(places, ["/call_timeout", "/max_concurrency"], "{problem:#}");
+        write(&timeout, &most);
+        let mut check = Command::new(bin::trunkline());
+        check.arg("check").arg("--config").arg(&config).env(MARK, room.marker());
+        let checked = run(check, b"");
+        for key in ["`callTimeout`", "`maxConcurrency`"] {
+            assert!(checked.stderr.contains(key), "{key}: {checked}");
+        }
+    }
+    assert_eq!(shown(&api), before);
+    assert_eq!(shown(&format!("{SERVERS}/a")), before, "a file that is wrong changes nothing");
 }
 
 #[test]

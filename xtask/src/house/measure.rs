@@ -123,8 +123,18 @@ pub(super) const ROWS: &[Row] = &[
     Row { what: "lines of README.md", goal: "≤ 200", value: |it| it.readme_lines.to_string() },
 ];
 
-/// What the limit is called, now or earlier.
-const CONCURRENCY_LIMIT: &[&str] = &["max_concurrency", "maxConcurrency", "at_once"];
+/// What the limit is called, now or earlier: it was the field `at_once`, and only so written are these
+/// words the limit (`answer_at_once` or a local `at_once: bool` mean "immediately").
+const CONCURRENCY_LIMIT: &[&str] = &[
+    "max_concurrency",
+    "maxConcurrency",
+    "MAX_CONCURRENCY",
+    "MaxConcurrency",
+    "Max concurrency",
+    ".at_once",
+    "at_once: Option",
+    "CALLS_AT_ONCE",
+];
 
 /// The product of one revision, read and counted.
 pub(super) struct Figures {

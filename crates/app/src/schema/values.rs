@@ -49,7 +49,9 @@ pub(super) fn value(takes: Takes) -> Value {
         Takes::Seconds { least, most } => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
-        Takes::Count { most } => json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        Takes::Count { least, most } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
         Takes::ToolNames => json!({ "type": "array", "items": name() }),
         Takes::Exposed => {
             json!({ "type": "array", "items": { "anyOf": [name(), reference("renamed")] } })

@@ -1,97 +1,59 @@
-//! What a file says about the calls of one server: how long they may take, how many run at a time.
+//! What a file says about the calls of one server: reads the settings of the table.
 
-use std::time::Duration;
-
+use super::call_rules::{CALL_SETTINGS, CallRules, CallSetting, SettingUnit};
 use super::checker::{ConfigChecker, find};
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{CALL_TIME, CALLS_AT_ONCE, ConfigKey, LONGEST, MOST, SHORTEST};
-use super::spec::{CallRules, Rules};
+use super::shape::{ConfigKey, Takes};
+use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
 
-const TIMEOUT: &str = "callTimeout";
-const AT_ONCE: &str = "maxConcurrency";
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the compiler evaluates it: out of bounds does not build"
+)]
+pub(crate) const CALLS: [ConfigKey; CALL_SETTINGS.len()] = {
+    let mut keys = [ConfigKey::new("", Takes::Anything, ""); CALL_SETTINGS.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = key(&CALL_SETTINGS[at]);
+        at += 1;
+    }
+    keys
+};
 
-pub(crate) const CALLS: [ConfigKey; 2] = [
-    ConfigKey::new(
-        TIMEOUT,
-        CALL_TIME,
-        "Seconds after which a call to this server is answered with an error.",
-    ),
-    ConfigKey::new(
-        AT_ONCE,
-        CALLS_AT_ONCE,
-        "How many calls this server is given at a time; others wait for their turn.",
-    ),
-];
+const fn key(setting: &CallSetting) -> ConfigKey {
+    let takes = match setting.unit {
+        SettingUnit::Seconds => {
+            let (least, most) = setting.bounds();
+            Takes::Seconds { least, most }
+        }
+        SettingUnit::Calls => Takes::Count { least: setting.least, most: setting.most },
+    };
+    ConfigKey::new(setting.key, takes, setting.doc)
+}
 
 impl ConfigChecker<'_> {
     pub(crate) fn calls(&mut self, members: &[JsonMember], at: &Path) -> CallRules {
         if self.rules == Rules::Simple {
             return CallRules::default();
         }
-        CallRules {
-            timeout: self.number(members, at, TIMEOUT, SECONDS, seconds),
-            max_concurrency: self.number(members, at, AT_ONCE, COUNT, count),
-        }
+        CallRules::of(|setting| self.setting(members, at, setting))
     }
 
-    fn number<T>(
-        &mut self,
-        members: &[JsonMember],
-        at: &Path,
-        key: &str,
-        help: &str,
-        read: fn(&str) -> Option<T>,
-    ) -> Option<T> {
+    fn setting(&mut self, members: &[JsonMember], at: &Path, setting: &CallSetting) -> Option<u32> {
+        let key = setting.key;
         let member = find(members, key)?;
         let at = at.key(key);
         let Value::Number(text) = &member.value.value else {
             self.wrong_type(&member.value, &at, &format!("`{key}`"), "a number");
             return None;
         };
-        let read = read(text);
-        if read.is_none() {
+        let value = setting.read(text);
+        if value.is_none() {
             let message = format!("`{key}` cannot be this number");
-            self.report(Problem::schema(&at, member.value.span, message).help(help));
+            self.report(Problem::schema(&at, member.value.span, message).help(setting.help()));
         }
-        read
-    }
-}
-
-const SECONDS: &str = "write the seconds that a call may take, from 0.001 to 86400";
-const COUNT: &str = "write how many calls the server is given at a time, from 1 to 100000";
-
-fn seconds(text: &str) -> Option<Duration> {
-    let seconds = text.parse().ok().filter(|seconds| (SHORTEST..=LONGEST).contains(seconds))?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-fn count(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|count| (1..=MOST).contains(count))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_that_make_no_sense_are_none() {
-        for (text, expected) in [
-            ("30", Some(Duration::from_secs(30))),
-            ("0.5", Some(Duration::from_millis(500))),
-            ("1e2", Some(Duration::from_secs(100))),
-            ("0", None),
-            ("-1", None),
-            ("86401", None),
-            ("1e999", None),
-        ] {
-            assert_eq!(seconds(text), expected, "{text}");
-        }
-        for (text, expected) in
-            [("1", Some(1)), ("64", Some(64)), ("0", None), ("-1", None), ("1.5", None)]
-        {
-            assert_eq!(count(text), expected, "{text}");
-        }
+        value
     }
 }

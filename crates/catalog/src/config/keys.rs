@@ -131,7 +131,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 34] = [
+pub(crate) const SPELLINGS: [(&str, &str); 32 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -151,8 +151,6 @@ pub(crate) const SPELLINGS: [(&str, &str); 34] = [
     ("enabled", "enabled"),
     ("share", "share"),
     ("era", "era"),
-    ("callTimeout", "callTimeout"),
-    ("maxConcurrency", "maxConcurrency"),
     ("exposedTools", "exposedTools"),
     ("exposeTools", "exposedTools"),
     ("allowedTools", "exposedTools"),
@@ -166,7 +164,24 @@ pub(crate) const SPELLINGS: [(&str, &str); 34] = [
     ("disabledTools", "disabledTools"),
     ("pinnedTools", "pinnedTools"),
     ("pinTools", "pinnedTools"),
-];
+]);
+
+/// … and the keys of the settings of calls, as they are.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the compiler evaluates it: out of bounds does not build"
+)]
+const fn with_calls<const N: usize, const M: usize>(
+    listed: [(&'static str, &'static str); N],
+) -> [(&'static str, &'static str); M] {
+    let mut all = [("", ""); M];
+    let mut at = 0;
+    while at < M {
+        all[at] = if at < N { listed[at] } else { (CALLS[at - N].name, CALLS[at - N].name) };
+        at += 1;
+    }
+    all
+}
 
 /// Keys with a meaning that is not built yet: ignoring them silently would mislead.
 const NOT_YET: [&str; 1] = ["envFile"];

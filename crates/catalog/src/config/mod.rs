@@ -1,6 +1,7 @@
 //! The config file: text and environment → expanded, validated servers, or every problem at once.
 
 mod address;
+mod call_rules;
 mod calls;
 mod check;
 mod checker;
@@ -31,6 +32,7 @@ mod suspect;
 mod tests;
 
 pub use crate::place::{LineColumn, Span};
+pub use call_rules::{CALL_SETTINGS, CALL_TIMEOUT, CallRules, CallSetting, SettingUnit};
 pub use expand::Environment;
 pub use load::{ConfigSource, load};
 pub use mask::masked;
@@ -42,6 +44,6 @@ pub use secrets::Secrets;
 pub use server::is_own_header;
 pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 pub use spec::{
-    CallRules, Config, ConfigNote, CustomTool, Era, Exposed, RemoteKind, Rules, ServerSpec, Share,
-    Subtool, ToolFilter, Transport, fits,
+    Config, ConfigNote, CustomTool, Era, Exposed, RemoteKind, Rules, ServerSpec, Share, Subtool,
+    ToolFilter, Transport, fits,
 };

@@ -52,9 +52,10 @@ pub enum Takes {
         least: f64,
         most: f64,
     },
-    /// A whole number from one to this.
+    /// A whole number within these bounds.
     Count {
-        most: usize,
+        least: u32,
+        most: u32,
     },
     /// An array of the names of tools.
     ToolNames,
@@ -76,15 +77,3 @@ pub enum Takes {
 pub const LOCAL_TYPES: [&str; 2] = ["stdio", "local"];
 pub const HTTP_TYPES: [&str; 4] = ["http", "streamable-http", "streamableHttp", "streamable_http"];
 pub const SSE_TYPES: [&str; 1] = ["sse"];
-
-/// A day: what takes longer is not waited for.
-pub(crate) const LONGEST: f64 = 86_400.0;
-/// A millisecond: nothing is answered sooner.
-pub(crate) const SHORTEST: f64 = 0.001;
-pub(crate) const MOST: usize = 100_000;
-
-/// How long a call may be said to take.
-pub(crate) const CALL_TIME: Takes = Takes::Seconds { least: SHORTEST, most: LONGEST };
-
-/// How many calls there may be said to be at once.
-pub(crate) const CALLS_AT_ONCE: Takes = Takes::Count { most: MOST };

@@ -1,8 +1,8 @@
 //! What a valid config says: the servers, ready to be started.
 
 use std::fmt;
-use std::time::Duration;
 
+use super::call_rules::CallRules;
 use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
 
@@ -54,15 +54,6 @@ impl ServerSpec {
     pub fn file_id(key: &str) -> String {
         format!("file:{key}")
     }
-}
-
-/// What holds for the calls of one server only; the default is what holds for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallRules {
-    /// When a call is answered with an error instead of a result.
-    pub timeout: Option<Duration>,
-    /// How many calls it is given at a time; others wait.
-    pub max_concurrency: Option<usize>,
 }
 
 /// Which of a server's tools there are for clients, and what they are called. Names are the

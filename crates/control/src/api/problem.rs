@@ -1,4 +1,4 @@
-//! Problems as callers see them: RFC 9457. The HTTP statuses are chosen here.
+//! Problems as callers see them: RFC 9457.
 
 use serde_json::{Map, Value, json};
 use trunkline_wire::encode;
@@ -8,57 +8,7 @@ pub use crate::fault::{About, Problem, ProblemKind as Kind};
 
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A kind in words.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts {
-    /// The last part of its type.
-    pub name: &'static str,
-    pub status: u16,
-    pub title: &'static str,
-    /// What to do, where the problem itself knows nothing better.
-    pub hint: &'static str,
-}
-
 impl Kind {
-    #[rustfmt::skip]
-    pub fn facts(self) -> Facts {
-        let (status, title, hint) = match self {
-            Self::Malformed => (400, "The body is not JSON", "correct it at the place named in `detail`"),
-            Self::BadHeader => (400, "A header cannot be read", "correct the header named in `detail`, or leave it out"),
-            Self::Unauthenticated => (401, "No valid token", "send `Authorization: Bearer TOKEN` with the admin token, an API key or an access token"),
-            Self::Forbidden => (403, "The token does not allow this", "use a token with a higher role"),
-            Self::StdioForbidden => (403, "Commands may not be registered over REST", "start Trunkline with `--allow-stdio-registration` and use an admin's token, or put the server into the config file"),
-            Self::NoSuchPath => (404, "There is nothing at this path", "see /api/v1/docs for what there is"),
-            Self::NoSuchServer => (404, "There is no such server", "GET /api/v1/aggregator/servers lists them"),
-            Self::NoSuchTool => (404, "There is no such tool", "GET /api/v1/tools lists them"),
-            Self::NoSuchKey => (404, "There is no such key", "GET /api/v1/keys lists them"),
-            Self::NoSuchSecret => (404, "There is no such secret", "GET /api/v1/secrets lists them"),
-            Self::NoSuchSkill => (404, "There is no such skill", "GET /api/v1/skills lists them"),
-            Self::NoSuchSuggestion => (404, "There is no such suggestion", "GET /api/v1/skills/suggestions lists them"),
-            Self::WrongMethod => (405, "The path does not have this method", "the `Allow` header lists those it has"),
-            Self::NameTaken => (409, "Another server has this name", "choose another name, or PATCH the server that has it"),
-            Self::FromFile => (409, "The server comes from the config file", "change the config file; it is read again when it changes"),
-            Self::NoLogin => (409, "Nobody can log in there", "only servers in the network that are given no `Authorization` header have logins"),
-            Self::SecretInUse => (409, "Servers refer to the secret", "change those servers, or remove it with `?force=true`: they cannot be connected then"),
-            Self::SetByHand => (409, "Somebody has set the skills of this tool", "DELETE them first: then they are Trunkline's to find out again"),
-            Self::Decided => (409, "It was decided on before", "GET /api/v1/skills/suggestions shows how"),
-            Self::Stale => (412, "It has changed since you read it", "GET it again and repeat the change with the new ETag"),
-            Self::TooLarge => (413, "The body is too large", "send less"),
-            Self::WrongMediaType => (415, "The body is not declared as JSON", "send `Content-Type: application/json`"),
-            Self::Invalid => (422, "The request has mistakes", "correct everything listed in `errors`"),
-            Self::TooMany => (429, "Too many requests", "wait as long as `Retry-After` says"),
-            Self::Internal => (500, "Trunkline made a mistake", "look into its log for this time, and report it"),
-            Self::ServerError => (502, "The server answered with an error", "`error` is what it said; the call has reached it"),
-            Self::BadAnswer => (502, "The server's answer cannot be used", "the call has run; look at the server's log"),
-            Self::LoginFailed => (502, "The login could not be begun", "`detail` says what the server or its authorization server did not do; a client can be configured by hand (`oauth`)"),
-            Self::ServerUnavailable => (503, "The server is not connected", "connect it: POST /api/v1/aggregator/servers/{id}/connect"),
-            Self::StoreUnavailable => (503, "The store cannot be reached", "nothing was changed; try again when it is back"),
-            Self::Timeout => (504, "The server did not answer in time", "the call may have run: check before you repeat it"),
-            Self::StoreFull => (507, "The store takes no more", "nothing was changed; make room on its disk"),
-        };
-        Facts { name: self.name(), status, title, hint }
-    }
-
     pub fn status(self) -> u16 {
         self.facts().status
     }

@@ -1,8 +1,10 @@
 //! The mistakes of a request, each with its place, and the problems that services report.
 
+mod kind;
 mod problem;
 
-pub use problem::{About, Problem, ProblemKind};
+pub use kind::{ProblemFacts, ProblemKind};
+pub use problem::{About, Problem};
 
 /// Mistakes that are listed; a caller with more of them starts with these.
 pub const MOST_FAULTS: usize = 50;

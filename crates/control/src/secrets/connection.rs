@@ -1,9 +1,7 @@
 //! How a registered server is reached, and the JSON of it that is kept in the open.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, RemoteKind, Transport};
 
 use super::error::SecretError;
 use super::mask::{SECRET_SHOWN, shown_url};
@@ -15,8 +13,7 @@ use super::reference::{ReferencePiece, pieces};
 pub struct Connection {
     pub transport: Transport,
     pub health_check_url: Option<String>,
-    pub call_timeout: Option<Duration>,
-    pub max_concurrency: Option<u32>,
+    pub calls: CallRules,
     /// Who Trunkline is to its authorization server, where that was arranged by hand.
     pub oauth: Option<OAuthClient>,
 }
@@ -152,9 +149,9 @@ impl Connection {
             }
         };
         if let Some(config) = config.as_object_mut() {
-            let millis = self.call_timeout.and_then(|time| u64::try_from(time.as_millis()).ok());
-            config.insert("call_timeout_ms".to_owned(), millis.into());
-            config.insert("max_concurrency".to_owned(), self.max_concurrency.into());
+            config.extend(
+                self.calls.values().map(|(it, value)| (it.stored.to_owned(), value.into())),
+            );
             if let Some(client) = &self.oauth {
                 config.insert("oauth".to_owned(), client.shown());
             }
@@ -184,12 +181,11 @@ impl Connection {
             },
             _ => return Err(SecretError::Config("it has no command and no URL")),
         };
-        let whole = |name| config.get(name).and_then(Value::as_u64);
+        let whole = |name| u32::try_from(config.get(name)?.as_u64()?).ok();
         Ok(Self {
             transport,
             health_check_url: health_check_url.map(str::to_owned),
-            call_timeout: whole("call_timeout_ms").map(Duration::from_millis),
-            max_concurrency: whole("max_concurrency").and_then(|most| u32::try_from(most).ok()),
+            calls: CallRules::of(|setting| whole(setting.stored)),
             oauth: config.get("oauth").map(OAuthClient::of_shown),
         })
     }

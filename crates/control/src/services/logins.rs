@@ -170,7 +170,7 @@ impl LoginService {
     async fn target(&self, entry: &ServerEntry) -> Result<LoginTarget, Problem> {
         let about = |problem: Problem| problem.server(self.live.about(entry));
         let (transport, client) = match &entry.origin {
-            ServerOrigin::File(transport, _) => (transport.clone(), None),
+            ServerOrigin::File { transport, .. } => (transport.clone(), None),
             ServerOrigin::Api(record, _) => {
                 let opened = self.opener.resolved(record).await;
                 let opened = opened.map_err(|why| {

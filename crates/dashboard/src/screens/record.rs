@@ -43,7 +43,7 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
 
 /// The log is a list that is read backwards: the one behind the next is it.
 async fn find(request: &PageRequest<'_>, seq: i64) -> Result<Value, ApiError> {
-    let behind = cursor(List::Audit, &seq.saturating_add(1).to_string());
+    let behind = cursor(List::AUDIT, &seq.saturating_add(1).to_string());
     let told = &request.get(&format!("/api/v1/audit?limit=1&cursor={}", encode(&behind))).await?;
     let found = told["records"].get(0).filter(|record| record["seq"] == seq);
     found.cloned().ok_or_else(missing)
@@ -65,7 +65,7 @@ async fn around(
         encode(&time::format(at - AROUND)),
         encode(&time::format(at + AROUND)),
         encode(&value),
-        encode(&cursor(List::Audit, &seq.saturating_add(WITHIN).to_string()))
+        encode(&cursor(List::AUDIT, &seq.saturating_add(WITHIN).to_string()))
     );
     let told = &request.get(&path).await?;
     let all = told["records"].as_array().map(Vec::as_slice).unwrap_or_default();

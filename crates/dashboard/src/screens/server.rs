@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_catalog::client::Client;
+use trunkline_catalog::config::CALL_SETTINGS;
 use trunkline_control::access::Action;
 use trunkline_control::clock::now;
 use trunkline_http::encode;
@@ -140,14 +141,21 @@ fn config(server: &Value) -> Markup {
                 }
                 dt { "From" } dd { @if server["source"] == "file" { "config file" } @else { "dashboard or REST API" } }
                 dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
-                @if let Some(time) = server["call_timeout"].as_u64() { dt { "Call timeout" } dd { (time) " s" } }
-                @if let Some(most) = server["max_concurrency"].as_u64() { dt { "Max concurrency" } dd { (plural(most, "call")) } }
+                @for (label, value) in calls(server) { dt { (label) } dd { (value) } }
                 @if let Some(url) = server["health_check_url"].as_str() { dt { "Checked at" } dd { code { (url) } } }
                 @if let Some(auth) = server.pointer("/auth/state").and_then(Value::as_str) { dt { "Login" } dd { (auth) } }
                 dt { "Id" } dd { code { (word(server, "id")) } }
             }
         }
     }
+}
+
+/// The settings of its calls that are set, in words.
+fn calls(server: &Value) -> impl Iterator<Item = (&'static str, String)> {
+    CALL_SETTINGS.iter().filter_map(|setting| {
+        let value = setting.read(&server[setting.name].as_number()?.to_string())?;
+        Some((setting.label, setting.in_words(value)))
+    })
 }
 
 fn error(server: &Value, stderr: &Value) -> Markup {

@@ -127,8 +127,8 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
     std::fs::create_dir_all(&own).unwrap();
     let program = std::env::current_exe().unwrap();
     let calls = match key {
-        "limited" => CallRules { timeout: None, max_concurrency: Some(2) },
-        "hasty" => CallRules { timeout: Some(Duration::from_secs(2)), max_concurrency: None },
+        "limited" => CallRules { max_concurrency: Some(2), ..CallRules::default() },
+        "hasty" => CallRules { timeout: Some(Duration::from_secs(2)), ..CallRules::default() },
         _ => CallRules::default(),
     };
     ServerSpec {

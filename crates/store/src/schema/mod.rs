@@ -1,21 +1,10 @@
 //! Brings a database to the schema this version knows: numbered steps, one transaction each.
 
-mod statement;
-mod step_1;
-mod step_2;
-mod step_3;
-mod step_4;
+mod steps;
 
 use crate::error::StoreError;
 use crate::session::{Lock, Session, TransactionMode};
-use statement::Statement;
-
-/// The schema this version knows.
-pub(crate) const KNOWN: i64 = 4;
-
-/// In the order in which they are taken: the first leads to version 1.
-const STEPS: &[&[Statement]] =
-    &[step_1::STATEMENTS, step_2::STATEMENTS, step_3::STATEMENTS, step_4::STATEMENTS];
+use steps::{KNOWN, STEPS, Statement};
 
 /// Refuses a store of a newer version, and touches nothing.
 pub(crate) async fn check(session: &mut Session) -> Result<i64, StoreError> {

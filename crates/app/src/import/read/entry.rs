@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 use trunkline_catalog::client::{Client, ConfigFile};
+use trunkline_catalog::config::CALL_TIMEOUT;
 
 use super::transport::{ServerKind, server_kind};
 use crate::import::owner::FileOwner;
@@ -159,7 +160,7 @@ impl Reading<'_> {
             self.put("hiddenTools", hidden);
         }
         if let Some(seconds) = self.timeout() {
-            self.put("callTimeout", number(seconds));
+            self.put(CALL_TIMEOUT.key, number(seconds));
         }
     }
 
@@ -176,7 +177,8 @@ impl Reading<'_> {
             ));
             return Some(longest);
         }
-        (SHORTEST..=DAY).contains(&seconds).then_some(seconds)
+        // Longer or shorter than `callTimeout` may be: the default holds.
+        CALL_TIMEOUT.read(&seconds.to_string()).map(|_| seconds)
     }
 
     /// What the client did and Trunkline does not.
@@ -221,10 +223,6 @@ impl Reading<'_> {
         self.made.insert(key.to_owned(), value);
     }
 }
-
-/// What `callTimeout` takes.
-const SHORTEST: f64 = 0.001;
-const DAY: f64 = 86_400.0;
 
 const REMARKS: &[(&str, &str)] = &[
     (

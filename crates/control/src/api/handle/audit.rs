@@ -13,7 +13,7 @@ use crate::api::view::AuditView;
 use crate::services::store_problem;
 
 pub(super) async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (query, place) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
+    let (query, place) = paging::query(asked.route, asked.raw_query(), List::AUDIT)?;
     let records = page(asked.plane.store(), &query, &place).await;
     let records = records.map_err(|error| store_problem(&error))?;
     Ok(ApiResponse::json(200, &records))
@@ -26,7 +26,7 @@ async fn page(store: &Store, query: &Query, page: &Page) -> Result<Value, StoreE
     let full = found.len() >= asked.min(STORE_PAGE);
     found.truncate(page.limit);
     let last = found.last().filter(|record| full && record.seq > 1);
-    let next = last.map(|record| cursor(List::Audit, &record.seq.to_string()));
+    let next = last.map(|record| cursor(List::AUDIT, &record.seq.to_string()));
     let records: Vec<Value> = found.iter().map(shown).collect();
     Ok(json!({"records": records, "next_cursor": next}))
 }
@@ -115,7 +115,7 @@ mod tests {
             let (mut seen, mut cursor) = (Vec::new(), String::new());
             loop {
                 let raw = format!("{asked}{cursor}");
-                let (query, place) = paging::query(route, &raw, List::Audit).unwrap();
+                let (query, place) = paging::query(route, &raw, List::AUDIT).unwrap();
                 let found = page(&store, &query, &place).await.unwrap();
                 crate::api::view::tests::assert_fits(&found.to_string(), &AuditList::SCHEMA);
                 let records = found["records"].as_array().unwrap();

@@ -5,14 +5,13 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebRequest;
 
-use super::{Api, admit, answer, shown};
+use super::{Api, TABLES, admit, answer, shown};
 use crate::access::{Principal, Refusal};
 use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::ApiRequest;
 use crate::api::route::Handler;
 use crate::api::router::{RouteMatch, find};
-use crate::api::routes;
 use crate::services::ControlPlane;
 
 /// What came back.
@@ -77,7 +76,7 @@ impl Api {
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
         answer(&ApiRequest {
             plane: &self.plane,
-            routes: routes::TABLES,
+            routes: TABLES,
             route,
             params: &params,
             visit,

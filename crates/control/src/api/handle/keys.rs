@@ -130,12 +130,12 @@ async fn create(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Keys)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::KEYS)?;
     let after = page.after.as_deref().unwrap_or_default();
     let listed = asked.plane.keys().list(after, page.limit).await;
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
-    let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, &key.id));
+    let next = keys.last().filter(|_| full).map(|key| cursor(List::KEYS, &key.id));
     let keys: Vec<_> = keys.iter().map(|key| key_view(key).json()).collect();
     Ok(ApiResponse::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
 }

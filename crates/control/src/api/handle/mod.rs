@@ -4,16 +4,16 @@
 mod admit;
 mod audit;
 mod events;
-pub(super) mod figures;
+mod figures;
 mod inside;
-pub(super) mod keys;
-pub(super) mod logins;
+mod keys;
+mod logins;
 mod metadata;
-pub(super) mod search;
-pub(super) mod secrets;
-pub(super) mod servers;
-pub(super) mod skills;
-pub(super) mod tools;
+mod search;
+mod secrets;
+mod servers;
+mod skills;
+mod tools;
 
 use std::net::SocketAddr;
 
@@ -25,11 +25,22 @@ use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::query;
 use super::request::ApiRequest;
-use super::route::Handler;
+use super::route::{Handler, RouteTables};
 use super::router::{RouteMatch, find};
-use super::routes;
 use crate::clock::now;
 use crate::services::ControlPlane;
+
+/// The routes of each resource, in the order of the document.
+pub const TABLES: RouteTables = &[
+    servers::ROUTES,
+    logins::ROUTES,
+    tools::ROUTES,
+    search::ROUTES,
+    skills::ROUTES,
+    secrets::ROUTES,
+    keys::ROUTES,
+    figures::ROUTES,
+];
 
 #[derive(Debug, Clone)]
 pub struct Api {
@@ -92,7 +103,7 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
     let address = shown(visit.peer);
     let asked = ApiRequest {
         plane,
-        routes: routes::TABLES,
+        routes: TABLES,
         route,
         params: &params,
         visit: &visit,

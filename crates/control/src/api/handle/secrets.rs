@@ -76,7 +76,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
 ];
 
 async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::SECRETS)?;
     Ok(ApiResponse::json(200, &render::secrets(&asked.plane.secrets().list(&page).await?)))
 }
 

@@ -226,8 +226,7 @@ async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         connection: Connection {
             transport: new.transport,
             health_check_url: new.health_check_url,
-            call_timeout: new.call_timeout,
-            max_concurrency: new.max_concurrency,
+            calls: new.calls,
             oauth: new.oauth,
         },
     };
@@ -238,7 +237,7 @@ async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::SERVERS)?;
     let listed = asked.plane.servers().list(&page, &asked.principal);
     Ok(asked.cached(ApiResponse::json(200, &render::servers(&listed))))
 }
@@ -284,7 +283,7 @@ async fn disconnect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 async fn health(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::HEALTH)?;
     let history = asked.plane.servers().health(asked.id(), page.limit, &asked.principal).await?;
     Ok(ApiResponse::json(200, &render::health_history(&history)))
 }
@@ -307,8 +306,7 @@ fn edited(
     let mut connection = before.clone();
     patch.config.apply(&mut connection.transport);
     connection.health_check_url = patch.health_check_url.of_url(connection.health_check_url);
-    connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
-    connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
+    connection.calls = patch.calls.of(connection.calls);
     connection.oauth = patch.oauth.of_client(connection.oauth);
     Ok(ServerEdit {
         name: patch.name,

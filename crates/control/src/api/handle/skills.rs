@@ -199,7 +199,7 @@ async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 async fn suggestions(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (query, page) = paging::query(asked.route, asked.raw_query(), List::Suggestions)?;
+    let (query, page) = paging::query(asked.route, asked.raw_query(), List::SUGGESTIONS)?;
     let (found, next) = asked.plane.skills().suggestions(query.text("state"), &page).await?;
     Ok(ApiResponse::json(200, &render::suggestions(&found, next.as_deref())))
 }

@@ -90,14 +90,14 @@ pub(in crate::api) const ROUTES: &[Route] = &[
 ];
 
 fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
+    let (query, page) = paging::query(asked.route, asked.raw_query(), List::TOOLS)?;
     let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
     let listed = asked.plane.tools().list(query.text("server"), &asked.principal, &page, has);
     Ok(tagged(&listed.digest, listed.page.as_ref().map(render::tool_page)))
 }
 
 pub(super) fn of_server(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::TOOLS)?;
     let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
     let listed = asked.plane.tools().of_server(asked.id(), &asked.principal, &page, has)?;
     let body = |page: &ToolPage| render::server_tools(page).unwrap_or_default();

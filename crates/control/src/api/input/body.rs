@@ -59,7 +59,7 @@ impl<'a> Declared<'a> {
     }
 
     /// `check` adds the mistakes that no schema can describe.
-    pub(super) fn read_and_check<T: RequestBody>(
+    pub(in crate::api) fn read_and_check<T: RequestBody>(
         &self,
         check: impl FnOnce(&T, &mut Vec<RequestFault>),
     ) -> Result<T, Problem> {

@@ -8,7 +8,6 @@ mod members;
 mod oauth;
 mod patch;
 mod register;
-mod search;
 mod secret;
 mod settings;
 mod skill;
@@ -18,9 +17,10 @@ pub use call::{CALL_TOOL, CallTool};
 pub use key::NewKey;
 pub use members::Members;
 pub use oauth::OAuthClient;
-pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer};
+pub use patch::{
+    CallRulesPatch, Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer,
+};
 pub use register::{REGISTER, RegisterServer};
-pub use search::SearchTools;
 pub use secret::PutSecret;
 pub use settings::{SECRET_SHOWN, TransportType, server_name_fault};
 pub use skill::{PutSkill, SetSkills};

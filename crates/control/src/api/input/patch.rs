@@ -4,21 +4,18 @@
 //! one. A secret that comes back as it was shown (`***`) stays, so that a server can be read,
 //! edited and sent back.
 
-use std::time::Duration;
-
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{CALL_SETTINGS, CallRules, Transport};
 use trunkline_catalog::jsonc::Value;
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::OAuthClient;
 use super::settings::{
-    AUTO_CONNECT, CALL_TIMEOUT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, MAX_CONCURRENCY, NAME,
-    OAUTH, PATCHED_ARGS, PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL,
-    connection_config,
+    AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, NAME, OAUTH, PATCHED_ARGS,
+    PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL, connection_config,
 };
 use crate::api::problem::Problem;
-use crate::api::schema::{Case, Field, FromJson, ObjectSchema, Schema, Seconds};
+use crate::api::schema::{CALL_RULES, Case, Field, FromJson, ObjectSchema, Schema, read_setting};
 use crate::api::view::shown_url;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,10 +36,27 @@ pub struct PatchServer {
     pub config: ConfigPatch,
     pub auto_connect: Option<bool>,
     pub health_check_url: Change<String>,
-    pub call_timeout: Change<Duration>,
-    pub max_concurrency: Change<u32>,
+    pub calls: CallRulesPatch,
     /// As a whole.
     pub oauth: Change<OAuthClient>,
+}
+
+/// One change for each setting, in the table's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRulesPatch([Change<u32>; CALL_SETTINGS.len()]);
+
+impl CallRulesPatch {
+    fn read(members: &Members<'_>) -> Self {
+        Self(CALL_SETTINGS.each_ref().map(|setting| {
+            let value = read_setting(setting, members.value(setting.name));
+            Change::of_member(members, setting.name, value)
+        }))
+    }
+
+    pub fn of(self, before: CallRules) -> CallRules {
+        let mut values = self.0.into_iter().zip(before.values()).map(|(it, (_, now))| it.of(now));
+        CallRules::of(|_| values.next().flatten())
+    }
 }
 
 /// `Debug` shows no values: they may be secrets.
@@ -77,14 +91,12 @@ impl PatchServer {
             let pairs = config.value(name).map(|_| without_masked(config.pairs(name)));
             Change::of_member(&config, name, pairs)
         };
-        let timeout = members.read(CALL_TIMEOUT.name).map(|Seconds(timeout)| timeout);
         Ok(Self {
             name: members.read(NAME.name),
             description: Change::read(&members, DESCRIPTION.name),
             auto_connect: members.read(AUTO_CONNECT.name),
             health_check_url: Change::read(&members, HEALTH_CHECK_URL.name),
-            call_timeout: Change::of_member(&members, CALL_TIMEOUT.name, timeout),
-            max_concurrency: Change::read(&members, MAX_CONCURRENCY.name),
+            calls: CallRulesPatch::read(&members),
             oauth: Change::of_member(&members, OAUTH.name, members.read_object(OAUTH.name)),
             config: ConfigPatch {
                 command: config.read(COMMAND.name),
@@ -287,26 +299,25 @@ const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
     )
 };
 
-const fn fields(config: Schema) -> [Field; 7] {
+const fn fields(config: Schema) -> [Field; 5] {
     [
         NAME.optional().without_example(),
         DESCRIPTION,
         connection_config(config).optional(),
         Field { doc: "Connect it whenever Trunkline starts.", ..AUTO_CONNECT.without_example() },
         HEALTH_CHECK_URL.without_example(),
-        CALL_TIMEOUT,
-        MAX_CONCURRENCY,
     ]
 }
 
-const STDIO_FIELDS: [Field; 7] = fields(Schema::Object(&STDIO_CONFIG));
-const REMOTE_FIELDS: [Field; 8] = {
-    let [a, b, c, d, e, f, g] = fields(Schema::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, f, g, OAUTH]
+const STDIO_FIELDS: [Field; 5] = fields(Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 6] = {
+    let [a, b, c, d, e] = fields(Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, OAUTH]
 };
 
 const fn patch(name: &'static str, doc: &'static str, fields: &'static [Field]) -> ObjectSchema {
     ObjectSchema {
+        shared: CALL_RULES,
         refused: &[
             ("id", "cannot be changed"),
             ("transport_type", "cannot be changed: register the server anew"),
@@ -346,8 +357,8 @@ mod tests {
             read(r#"{"description":null,"name":"b","call_timeout":null}"#, TransportType::Sse);
         let patch = patch.unwrap();
         assert_eq!((patch.name.as_deref(), patch.description), (Some("b"), Change::Clear));
-        assert_eq!(patch.call_timeout, Change::Clear);
-        assert_eq!(patch.max_concurrency, Change::Keep);
+        let calls = patch.calls.of(CallRules::of(|_| Some(4)));
+        assert_eq!((calls.timeout, calls.max_concurrency), (None, Some(4)));
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! `POST /aggregator/servers`: the description of a server to register.
 
-use std::time::Duration;
-
-use trunkline_catalog::config::{RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, RemoteKind, Transport};
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::{self, OAuthClient};
 use super::settings::{
-    ARGS, AUTO_CONNECT, CALL_TIMEOUT, COMMAND, CWD, DESCRIPTION, ENV, HEADERS, HEALTH_CHECK_URL,
-    MASKED, MAX_CONCURRENCY, NAME, OAUTH, SECRET_SHOWN, TransportType, URL, connection_config,
-    transport_type,
+    ARGS, AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, ENV, HEADERS, HEALTH_CHECK_URL, MASKED, NAME,
+    OAUTH, SECRET_SHOWN, TransportType, URL, connection_config, transport_type,
 };
 use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
-use crate::api::schema::{Case, EnumValues, Field, ObjectSchema, Schema, Seconds, TaggedObjects};
+use crate::api::schema::{
+    CALL_RULES, Case, EnumValues, Field, ObjectSchema, Schema, TaggedObjects, read_setting,
+};
 
 /// A registration that can be used. `Debug` shows no values of headers and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +24,7 @@ pub struct RegisterServer {
     pub transport: Transport,
     pub auto_connect: bool,
     pub health_check_url: Option<String>,
-    pub call_timeout: Option<Duration>,
-    pub max_concurrency: Option<u32>,
+    pub calls: CallRules,
     pub oauth: Option<OAuthClient>,
 }
 
@@ -44,8 +42,7 @@ impl RegisterServer {
             transport: transport(&members),
             auto_connect: members.read(AUTO_CONNECT.name).unwrap_or(true),
             health_check_url: members.read(HEALTH_CHECK_URL.name),
-            call_timeout: members.read(CALL_TIMEOUT.name).map(|Seconds(timeout)| timeout),
-            max_concurrency: members.read(MAX_CONCURRENCY.name),
+            calls: CallRules::of(|it| read_setting(it, members.value(it.name))),
             oauth,
         })
     }
@@ -106,7 +103,7 @@ const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
     ..ObjectSchema::request("RemoteConfig", "A server on the network.", &[URL, HEADERS])
 };
 
-const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 8] {
+const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 6] {
     [
         NAME,
         DESCRIPTION,
@@ -114,8 +111,6 @@ const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 8] {
         connection_config(config),
         AUTO_CONNECT,
         HEALTH_CHECK_URL,
-        CALL_TIMEOUT,
-        MAX_CONCURRENCY,
     ]
 }
 
@@ -123,10 +118,10 @@ const fn named(values: &'static [&'static str]) -> EnumValues {
     EnumValues { known: values, case: Case::Insensitive }
 }
 
-const STDIO_FIELDS: [Field; 8] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
-const REMOTE_FIELDS: [Field; 9] = {
-    let [a, b, c, d, e, f, g, h] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, f, g, h, OAUTH]
+const STDIO_FIELDS: [Field; 6] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 7] = {
+    let [a, b, c, d, e, f] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, OAUTH]
 };
 
 const fn registration(
@@ -135,6 +130,7 @@ const fn registration(
     fields: &'static [Field],
 ) -> ObjectSchema {
     ObjectSchema {
+        shared: CALL_RULES,
         refused: &[
             ("id", "is given by Trunkline"),
             ("status", "is what Trunkline finds; use `auto_connect`, or connect and disconnect"),
@@ -167,6 +163,8 @@ pub static REGISTER: TaggedObjects = TaggedObjects {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::api::input::server_name_fault;
 
@@ -230,8 +228,8 @@ mod tests {
         )
         .unwrap();
         assert!(!server.auto_connect);
-        assert_eq!(server.call_timeout, Some(Duration::from_secs(30)));
-        assert_eq!((server.max_concurrency, server.description), (Some(8), None));
+        assert_eq!(server.calls.timeout, Some(Duration::from_secs(30)));
+        assert_eq!((server.calls.max_concurrency, server.description), (Some(8), None));
     }
 
     #[test]

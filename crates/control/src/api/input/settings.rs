@@ -77,16 +77,6 @@ pub(super) const HEALTH_CHECK_URL: Field = optional(
     "Asked at each health check; without it, health is what the server's messages say.",
 )
 .example("\"https://github-mcp.example.com/health\"");
-pub(super) const CALL_TIMEOUT: Field = optional(
-    "call_timeout",
-    Schema::Nullable(&Schema::Integer { least: 1, most: 86_400 }),
-    "Seconds a call may take.",
-);
-pub(super) const MAX_CONCURRENCY: Field = optional(
-    "max_concurrency",
-    Schema::Nullable(&Schema::Integer { least: 1, most: 10_000 }),
-    "Calls the server may have open at a time.",
-);
 pub(super) const OAUTH: Field = optional(
     "oauth",
     Schema::Nullable(&OAuthClient::SCHEMA),

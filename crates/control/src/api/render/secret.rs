@@ -12,6 +12,6 @@ pub(crate) fn secret(summary: &SecretSummary) -> Value {
 
 pub(crate) fn secrets(page: &Paged<SecretSummary>) -> Value {
     let shown: Vec<Value> = page.items.iter().map(secret).collect();
-    let next = page.next.as_deref().map(|place| cursor(List::Secrets, place));
+    let next = page.next.as_deref().map(|place| cursor(List::SECRETS, place));
     json!({"secrets": shown, "total": page.total, "next_cursor": next})
 }

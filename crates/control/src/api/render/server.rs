@@ -22,7 +22,7 @@ static NO_TRANSPORT: Transport =
 
 pub(crate) fn servers(page: &Paged<ServerReport>) -> Value {
     let shown: Vec<Value> = page.items.iter().map(server).collect();
-    let next = page.next.as_deref().map(|place| cursor(List::Servers, place));
+    let next = page.next.as_deref().map(|place| cursor(List::SERVERS, place));
     json!({"servers": shown, "total": page.total, "next_cursor": next})
 }
 
@@ -40,8 +40,7 @@ pub(crate) fn server(report: &ServerReport) -> Value {
         source: if entry.is_from_file() { DefinedIn::File } else { DefinedIn::Api },
         auto_connect: record.is_none_or(|record| record.auto_connect),
         health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
-        call_timeout: connection.and_then(|connection| connection.call_timeout),
-        max_concurrency: connection.and_then(|connection| connection.max_concurrency),
+        calls: entry.calls(),
         health: &health_view(&report.health),
         tools: report.tools,
         era: report.is_modern.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
@@ -60,7 +59,7 @@ pub(crate) fn server(report: &ServerReport) -> Value {
 
 fn connection(entry: &ServerEntry) -> Option<&Connection> {
     match &entry.origin {
-        ServerOrigin::File(..) => None,
+        ServerOrigin::File { .. } => None,
         ServerOrigin::Api(_, connection) => connection.as_ref(),
     }
 }

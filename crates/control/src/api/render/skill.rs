@@ -28,7 +28,7 @@ pub(crate) fn tool_skills(skills: &ToolSkills) -> Value {
 }
 
 pub(crate) fn suggestions(found: &[SuggestionRecord], next: Option<&str>) -> Value {
-    let next = next.map(|place| cursor(List::Suggestions, place));
+    let next = next.map(|place| cursor(List::SUGGESTIONS, place));
     let shown: Vec<Value> = found.iter().map(suggestion_view).collect();
     json!({ "suggestions": shown, "next_cursor": next })
 }

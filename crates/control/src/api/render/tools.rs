@@ -24,7 +24,7 @@ pub(crate) fn one_tool(of: &ToolGroup) -> Option<Vec<u8>> {
 }
 
 fn next(page: &ToolPage) -> Option<String> {
-    page.next.as_deref().map(|place| cursor(List::Tools, place))
+    page.next.as_deref().map(|place| cursor(List::TOOLS, place))
 }
 
 fn group(group: &ToolGroup) -> view::ToolGroup<'_> {

@@ -22,10 +22,8 @@ pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Reques
             Some(number) if (*least..=*most).contains(&number) => {}
             _ => faults.push(RequestFault::at(at, format!("must be {}", range(*least, *most)))),
         },
-        (Schema::Number, Value::Number(number)) => {
-            if number.starts_with('-') {
-                faults.push(RequestFault::at(at, "must not be negative"));
-            }
+        (Schema::Number { least, most }, Value::Number(number)) => {
+            faults.extend(number_fault(number, *least, *most).map(|it| RequestFault::at(at, it)));
         }
         (Schema::List { of, most }, Value::Array(items)) => {
             if items.len() > *most {
@@ -133,7 +131,7 @@ fn check_object(
             }
         }
     }
-    for field in object.fields.iter().filter(|field| field.is_required) {
+    for field in object.all_fields().filter(|field| field.is_required) {
         let present = members.iter().any(|member| member.key.value == field.name);
         // A misspelt key is one mistake, not two.
         if !present && !meant.contains(&field.name) {
@@ -153,12 +151,12 @@ fn unknown_key(
         return (RequestFault::at(at, *why), None);
     }
     let absent = |name: &&str| !members.iter().any(|member| member.key.value == *name);
-    let names = object.fields.iter().map(|field| field.name).filter(absent);
+    let names = object.all_fields().map(|field| field.name).filter(absent);
     let fault = RequestFault::at(at, format!("unknown field `{}`", escaped(key)));
     match nearest(key, names) {
         Some(guess) => (fault.hint(format!("did you mean `{guess}`?")), Some(guess)),
         None => {
-            let known: Vec<_> = object.fields.iter().map(|field| field.name).collect();
+            let known: Vec<_> = object.all_fields().map(|field| field.name).collect();
             (fault.hint(format!("expected one of {}", known.join(", "))), None)
         }
     }
@@ -212,6 +210,14 @@ pub(super) fn whole(number: &str) -> Option<i64> {
     exact.then(|| format!("{number:.0}").parse().ok())?
 }
 
+fn number_fault(number: &str, least: f64, most: f64) -> Option<String> {
+    if most.is_infinite() {
+        return number.starts_with('-').then(|| "must not be negative".to_owned());
+    }
+    let fits = number.parse().is_ok_and(|number| (least..=most).contains(&number));
+    (!fits).then(|| format!("must be a number from {least} to {most}"))
+}
+
 fn range(least: i64, most: i64) -> String {
     match (least, most) {
         (least, i64::MAX) => format!("a whole number, {least} or more"),
@@ -224,7 +230,7 @@ fn wanted(schema: &Schema) -> &'static str {
         Schema::Text(_) | Schema::Enum(_) => "a string",
         Schema::Bool => "true or false",
         Schema::Integer { .. } => "a whole number",
-        Schema::Number => "a number",
+        Schema::Number { .. } => "a number",
         Schema::List { .. } => "an array",
         Schema::Map(_)
         | Schema::Object(_)
@@ -239,7 +245,7 @@ fn wanted(schema: &Schema) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::schema::{TextFormat, optional, required, text};
+    use crate::api::schema::{TextFormat, number, optional, required, text};
     use trunkline_catalog::jsonc::{Dialect, HalfPairs, Options, parse};
 
     static COLOUR: EnumValues = EnumValues { known: &["RED", "GREEN"], case: Case::Insensitive };
@@ -264,7 +270,8 @@ mod tests {
                 optional("list", Schema::List { of: &Schema::Bool, most: 2 }, ""),
                 optional("pairs", Schema::Map(&PAIRS), ""),
                 optional("inner", Schema::Object(&INNER), ""),
-                optional("ratio", Schema::Number, ""),
+                optional("ratio", number(), ""),
+                optional("pause", Schema::Number { least: 0.5, most: 60.0 }, ""),
                 optional("any", Schema::Anything, ""),
             ],
         )
@@ -290,7 +297,7 @@ mod tests {
             r#"{"name":"a"}"#,
             r#"{"name":"a","colour":"rEd","count":1e2,"note":null,"list":[true,false]}"#,
             r#"{"name":"a.b","pairs":{"A":"b","C":""},"inner":{"url":"http://h"},"ratio":0.5}"#,
-            r#"{"name":"a","any":{"x":1,"x":2},"count":100.0,"note":"é\n"}"#,
+            r#"{"name":"a","any":{"x":1,"x":2},"pause":60,"count":100.0,"note":"é\n"}"#,
         ] {
             assert_eq!(faults(json), "", "{json}");
         }
@@ -329,6 +336,9 @@ mod tests {
             ),
             (r#"{"name":"a","inner":{}}"#, "/inner/url is missing ()"),
             (r#"{"name":"a","ratio":-1}"#, "/ratio must not be negative"),
+            (r#"{"name":"a","pause":0.4}"#, "/pause must be a number from 0.5 to 60"),
+            (r#"{"name":"a","pause":1e999}"#, "/pause must be a number from 0.5 to 60"),
+            (r#"{"name":"a","pause":"1"}"#, "/pause must be a number, not a string"),
         ] {
             assert_eq!(faults(json), expected, "{json}");
         }

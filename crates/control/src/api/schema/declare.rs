@@ -8,14 +8,25 @@
 /// - `pub name: Type => schema,` with a narrower schema than its type has
 /// - `pub name?: Type,` an `Option` that is left out where it is `None`
 /// - `#[hidden] pub name: Type,` a field that is not shown: other members are computed of it
+/// - `#[shared] pub name: Type,` whose members (`SharedMembers`) stand here; once in an object
 /// - `name: Type = |it| value,` computed; `=> schema` may follow; with `name?:` the value is an `Option`
 macro_rules! answer {
     (
         $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
-        pub struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
+        $vis:vis struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::answer!(
-            @member [$name [$($life)?] $title [$($doc)*] [$($($derive)+)?]] [] [] [] $($members)*
+            @member [[$vis] $name [$($life)?] $title [$($doc)*] [$($($derive)+)?] []] [] [] [] $($members)*
+        );
+    };
+    (@member [$vis:tt $name:ident $life:tt $title:literal $doc:tt $derive:tt []]
+        [$($field:tt)*] $schemas:tt [$($entry:tt)*]
+        #[shared] pub $member:ident: $kind:ty, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member [$vis $name $life $title $doc $derive [$kind]]
+            [$($field)* pub $member: $kind,] $schemas
+            [$($entry)* ($member it [.. it.$member])] $($rest)*
         );
     };
     (@member $head:tt [$($field:tt)*] $schemas:tt $entries:tt
@@ -72,7 +83,7 @@ macro_rules! answer {
         );
     };
     (@member
-        [$name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*]]
+        [[$vis:vis] $name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*] $shared:tt]
         [$($field:tt)*]
         [$((
             $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?]
@@ -82,29 +93,35 @@ macro_rules! answer {
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, PartialEq $(, $derive)*)]
-        pub struct $name $(<$life>)? {
+        $vis struct $name $(<$life>)? {
             $($field)*
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            pub const SCHEMA: $crate::api::schema::Schema =
-                $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema::answer(
-                    $title,
-                    $crate::api::schema::words!(@doc $($doc)*),
-                    &[$($crate::api::schema::Field {
-                        name: stringify!($member),
-                        is_required: $is_required,
-                        schema: $crate::api::schema::answer!(@schema $kind $format $narrow),
-                        doc: $crate::api::schema::words!(@doc $($about)*),
-                        example: $crate::api::schema::words!(@example $($example)?),
-                    }),*],
-                ));
+            $vis const SCHEMA: $crate::api::schema::Schema =
+                $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema {
+                    shared: $crate::api::schema::answer!(@shared $shared),
+                    ..$crate::api::schema::ObjectSchema::answer(
+                        $title,
+                        $crate::api::schema::words!(@doc $($doc)*),
+                        &[$($crate::api::schema::Field {
+                            name: stringify!($member),
+                            is_required: $is_required,
+                            schema: $crate::api::schema::answer!(@schema $kind $format $narrow),
+                            doc: $crate::api::schema::words!(@doc $($about)*),
+                            example: $crate::api::schema::words!(@example $($example)?),
+                        }),*],
+                    )
+                });
 
-            pub fn json(&self) -> serde_json::Value {
+            $vis fn json(&self) -> serde_json::Value {
                 // Cannot fail: every key is text, and no member's `Serialize` makes an error.
                 serde_json::to_value(self).unwrap_or_default()
             }
         }
+
+        // An object that stands only inside others has no other use of it.
+        const _: $(for<$life>)? fn(&$name $(<$life>)?) -> serde_json::Value = |it| it.json();
 
         impl $(<$life>)? $crate::api::schema::Described for $name $(<$life>)? {
             const SCHEMA: $crate::api::schema::Schema = Self::SCHEMA;
@@ -122,6 +139,11 @@ macro_rules! answer {
             }
         }
     };
+    (@entry $map:ident $name:ident [.. $value:expr]) => {
+        for (name, value) in $crate::api::schema::SharedMembers::members(&$value) {
+            $map.serialize_entry(name, &value)?;
+        }
+    };
     (@entry $map:ident $name:ident [? $value:expr]) => {
         if let Some(value) = $value {
             $map.serialize_entry(stringify!($name), value)?;
@@ -130,6 +152,8 @@ macro_rules! answer {
     (@entry $map:ident $name:ident [$value:expr]) => {
         $map.serialize_entry(stringify!($name), $value)?;
     };
+    (@shared []) => { &[] };
+    (@shared [$kind:ty]) => { <$kind as $crate::api::schema::SharedMembers>::FIELDS };
     (@schema $kind:tt $format:tt [$narrow:expr]) => { $narrow };
     (@schema [$kind:ty] [] []) => { <$kind as $crate::api::schema::Described>::SCHEMA };
     (@schema [$kind:ty] [$format:ident] []) => {
@@ -153,11 +177,11 @@ macro_rules! request {
     (
         $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
         $(#[refused($($key:literal: $why:expr),+ $(,)?)])?
-        pub struct $name:ident as $title:literal { $($members:tt)* }
+        $vis:vis struct $name:ident as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::request!(
             @member
-            [struct $name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
+            [struct [$vis] $name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
             $($members)*
         );
     };
@@ -166,7 +190,8 @@ macro_rules! request {
         impl $name:ident as $title:literal { $($members:tt)* }
     ) => {
         $crate::api::schema::request!(
-            @member [impl $name $title [$($doc)*] [] [$($([$key $why])+)?]] [] [] [] $($members)*
+            @member [impl [pub] $name $title [$($doc)*] [] [$($([$key $why])+)?]] [] [] []
+            $($members)*
         );
     };
     (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
@@ -209,21 +234,21 @@ macro_rules! request {
         );
     };
     (@member
-        [struct $name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] $refused:tt]
+        [struct [$vis:vis] $name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] $refused:tt]
         [$($field:tt)*] $schemas:tt $reads:tt
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, PartialEq, Eq $(, $derive)*)]
-        pub struct $name {
+        $vis struct $name {
             $($field)*
         }
 
         $crate::api::schema::request!(
-            @member [impl $name $title [$($doc)*] [] $refused] [] $schemas $reads
+            @member [impl [$vis] $name $title [$($doc)*] [] $refused] [] $schemas $reads
         );
     };
     (@member
-        [impl $name:ident $title:literal [$($doc:tt)*] [] [$([$key:literal $why:expr])*]]
+        [impl [$vis:vis] $name:ident $title:literal [$($doc:tt)*] [] [$([$key:literal $why:expr])*]]
         [$($field:tt)*]
         [$((
             $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?] $rule:expr
@@ -231,7 +256,7 @@ macro_rules! request {
         [$(($read:ident $kind:tt $format:tt |$found:ident| $value:expr))*]
     ) => {
         impl $name {
-            pub const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
+            $vis const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
                 <Self as $crate::api::input::RequestBody>::OBJECT,
             );
         }
@@ -248,6 +273,7 @@ macro_rules! request {
                         doc: $crate::api::schema::words!(@doc $($about)*),
                         example: $crate::api::schema::words!(@example $($example)?),
                     }),*],
+                    shared: &[],
                     refused: &[$(($key, $why)),*],
                     unknown_keys: $crate::api::schema::UnknownKeys::Refused,
                 };

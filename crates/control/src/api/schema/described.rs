@@ -1,7 +1,6 @@
 //! The Rust types of members: `Described` gives the schema of one that is written, `FromJson` reads one.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -10,13 +9,20 @@ use trunkline_catalog::jsonc;
 use zeroize::Zeroizing;
 
 use super::check::whole;
-use super::{Schema, TextFormat, any_text, count, list, text};
+use super::{Field, Schema, TextFormat, any_text, count, list, number, text};
 use crate::access::Role;
 use crate::api::time;
 
 /// A type whose values are JSON of one schema.
 pub trait Described {
     const SCHEMA: Schema;
+}
+
+/// A type whose members stand among those of the object that it belongs to.
+pub trait SharedMembers {
+    const FIELDS: &'static [Field];
+
+    fn members(&self) -> impl Iterator<Item = (&'static str, Value)>;
 }
 
 macro_rules! described {
@@ -36,7 +42,7 @@ described! {
     u32 => count();
     u64 => count();
     usize => count();
-    f64 => Schema::Number;
+    f64 => number();
     Value => Schema::AnyObject;
 }
 
@@ -79,20 +85,6 @@ impl Serialize for Moment<i64> {
 impl Serialize for Moment<Option<i64>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.map(time::format).serialize(serializer)
-    }
-}
-
-/// A span, shown in whole seconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Seconds<T>(pub T);
-
-impl Described for Seconds<Option<Duration>> {
-    const SCHEMA: Schema = Schema::Nullable(&count());
-}
-
-impl Serialize for Seconds<Option<Duration>> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.map(|span| span.as_secs()).serialize(serializer)
     }
 }
 
@@ -153,9 +145,6 @@ from_json! {
     usize: jsonc::Value::Number(number) => usize::try_from(whole(number)?).ok(), or 0;
     Role: jsonc::Value::String(text) => Self::named(&text.value), or Self::Viewer;
     Moment<i64>: jsonc::Value::String(text) => time::parse(&text.value).map(Self), or Self(0);
-    Seconds<Duration>: jsonc::Value::Number(number) => {
-        Some(Self(Duration::from_secs(u64::try_from(whole(number)?).ok()?)))
-    }, or Self(Duration::ZERO);
 }
 
 impl<T: FromJson> FromJson for Vec<T> {

@@ -14,7 +14,7 @@ pub fn example(schema: &Schema) -> Value {
         Schema::Enum(values) => values.known.first().copied().into(),
         Schema::Bool => false.into(),
         Schema::Integer { least, .. } => (*least).into(),
-        Schema::Number => json!(0.0),
+        Schema::Number { least, .. } => json!(least),
         Schema::List { of, .. } => json!([example(of)]),
         Schema::Object(object) => of_object(object),
         // The last case is the usual one: a server on the network.
@@ -28,7 +28,7 @@ pub fn example(schema: &Schema) -> Value {
 /// A request shows what is required and what its declaration gives an example of; an answer shows all
 /// that is always there.
 fn of_object(object: &ObjectSchema) -> Value {
-    let shown = object.fields.iter().filter(|field| field.is_required || field.example.is_some());
+    let shown = object.all_fields().filter(|field| field.is_required || field.example.is_some());
     shown.map(|field| (field.name.to_owned(), of_field(field))).collect::<Map<_, _>>().into()
 }
 

@@ -14,7 +14,10 @@ pub fn json_schema(schema: &Schema) -> Value {
         Schema::Integer { least, most } => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
-        Schema::Number => json!({"type": "number", "minimum": 0}),
+        Schema::Number { least, most } if most.is_finite() => {
+            json!({"type": "number", "minimum": least, "maximum": most})
+        }
+        Schema::Number { .. } => json!({"type": "number", "minimum": 0}),
         Schema::List { of, most: usize::MAX } => json!({"type": "array", "items": json_schema(of)}),
         Schema::List { of, most } => {
             json!({"type": "array", "items": json_schema(of), "maxItems": most})
@@ -58,7 +61,7 @@ fn component(object: &ObjectSchema, found: &mut Members<String, Value>) {
         return;
     }
     found.insert(object.name.to_owned(), self::object(object));
-    for field in object.fields {
+    for field in object.all_fields() {
         components(&field.schema, found);
     }
 }
@@ -71,8 +74,8 @@ fn object(object: &ObjectSchema) -> Value {
         }
         (field.name.to_owned(), value)
     };
-    let properties: Members<String, Value> = object.fields.iter().map(field).collect();
-    let required: Vec<_> = object.fields.iter().filter(|f| f.is_required).map(|f| f.name).collect();
+    let properties: Members<String, Value> = object.all_fields().map(field).collect();
+    let required: Vec<_> = object.all_fields().filter(|f| f.is_required).map(|f| f.name).collect();
     json!({
         "type": "object",
         "description": object.doc,

@@ -1,6 +1,7 @@
 //! What a JSON value may be. One declaration (`answer!`, `request!`, `words!`) gives the Rust type, its
 //! JSON, the rules that requests are checked by, the schema in `OpenAPI` and the example there.
 
+mod call_rules;
 mod check;
 mod declare;
 mod described;
@@ -9,9 +10,10 @@ mod format;
 mod json_schema;
 mod near;
 
+pub use call_rules::{CALL_RULES, read_setting};
 pub use check::check;
 pub(super) use declare::{answer, request, words};
-pub use described::{Described, FromJson, Moment, RawObject, Seconds};
+pub use described::{Described, FromJson, Moment, RawObject, SharedMembers};
 pub use example::example;
 pub use format::TextFormat;
 pub use json_schema::{components, json_schema};
@@ -26,8 +28,11 @@ pub enum Schema {
         least: i64,
         most: i64,
     },
-    /// Zero or more.
-    Number,
+    /// With decimals.
+    Number {
+        least: f64,
+        most: f64,
+    },
     List {
         of: &'static Schema,
         most: usize,
@@ -80,6 +85,8 @@ pub struct ObjectSchema {
     pub name: &'static str,
     pub doc: &'static str,
     pub fields: &'static [Field],
+    /// … and those that it shares with other objects.
+    pub shared: &'static [Field],
     /// Keys that users send although they do not belong here, with what to tell them.
     pub refused: &'static [(&'static str, &'static str)],
     pub unknown_keys: UnknownKeys,
@@ -133,16 +140,22 @@ impl Field {
 impl ObjectSchema {
     /// An object that Trunkline reads.
     pub const fn request(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Self {
-        Self { name, doc, fields, refused: &[], unknown_keys: UnknownKeys::Refused }
+        let unknown_keys = UnknownKeys::Refused;
+        Self { name, doc, fields, shared: &[], refused: &[], unknown_keys }
     }
 
     /// An object that Trunkline writes, where no struct does: `answer!` is for the others.
     pub const fn answer(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Self {
-        Self { name, doc, fields, refused: &[], unknown_keys: UnknownKeys::Allowed }
+        let unknown_keys = UnknownKeys::Allowed;
+        Self { name, doc, fields, shared: &[], refused: &[], unknown_keys }
+    }
+
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.fields.iter().chain(self.shared)
     }
 
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.name == name)
+        self.all_fields().find(|field| field.name == name)
     }
 }
 
@@ -166,6 +179,11 @@ pub const fn any_text() -> Schema {
 /// Zero or more.
 pub const fn count() -> Schema {
     Schema::Integer { least: 0, most: i64::MAX }
+}
+
+/// Zero or more, with decimals.
+pub const fn number() -> Schema {
+    Schema::Number { least: 0.0, most: f64::INFINITY }
 }
 
 /// A list in an answer: only what Trunkline reads has a bound.

@@ -7,7 +7,6 @@ mod health;
 mod key;
 mod overview;
 mod platform;
-mod search;
 mod secret;
 mod server;
 mod skill;
@@ -21,12 +20,12 @@ pub use health::{HealthReport, HealthView, ResponseTimes, SampleView, WindowView
 pub use key::{CreatedKey, KeyList, KeyView, MeView};
 pub use overview::{ContextView, OverviewTimes, OverviewView, PieceView, ServerCounts};
 pub use platform::{LIVE, PROBLEM, READY};
-pub use search::{FOUND_LIST, FoundView, SourceServer, rounded};
 pub use secret::{SecretList, SecretUserView, SecretView};
 pub use server::{
     AuthState, AuthView, Connecting, DefinedIn, Disconnected, LastError, LoginView, ServerList,
     ServerView, shown_config, shown_url,
 };
+pub(super) use skill::{ASSIGNED_SKILLS, IS_CLASSIFIED, SKILL_IDS, assigned_skills, rounded};
 pub use skill::{
     SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView, suggestion_view,
 };

@@ -1,14 +1,12 @@
 //! A server as the API shows it. Values of headers and variables are never among it.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{CallRules, Transport};
 
 use super::health::HealthView;
 use super::{NEXT_CURSOR, Status};
 use crate::api::input::{OAuthClient, SECRET_SHOWN, TransportType};
-use crate::api::schema::{Case, EnumValues, Moment, Schema, Seconds, answer, list, words};
+use crate::api::schema::{Case, EnumValues, Moment, Schema, answer, list, words};
 pub use crate::secrets::shown_url;
 
 words! {
@@ -43,10 +41,7 @@ answer! {
         #[hidden] pub health_check_url: Option<&'a str>,
         #[example = "https://github-mcp.example.com/health"]
         health_check_url: Option<String> = |it| it.health_check_url.map(shown_url),
-        /// Seconds a call may take.
-        pub call_timeout: Option<Duration> as Seconds,
-        /// Calls it may have open at a time.
-        pub max_concurrency: Option<u32>,
+        #[shared] pub calls: CallRules,
         pub health: &'a HealthView,
         /// How many it has.
         #[example = 26] pub tools: usize,
@@ -204,8 +199,7 @@ mod tests {
             source: DefinedIn::Api,
             auto_connect: true,
             health_check_url: Some("https://h/health?key=hunter2"),
-            call_timeout: None,
-            max_concurrency: Some(4),
+            calls: CallRules::of(|_| Some(500)),
             health: &HEALTH,
             tools: 12,
             era: Some("legacy"),

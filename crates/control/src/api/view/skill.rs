@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 use trunkline_store::SuggestionRecord;
 
 use super::NEXT_CURSOR;
-use super::search::rounded;
-use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, required};
+use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, number, required};
 use crate::skills::{AssignedSkills, MOST_SKILLS, Skill};
 
 answer! {
@@ -40,10 +39,10 @@ answer! {
     }
 }
 
-pub(super) const IS_CLASSIFIED: &str =
+pub(in crate::api) const IS_CLASSIFIED: &str =
     "False: it could not be classified. Null: that was not tried yet.";
-pub(super) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
-pub(super) const ASSIGNED_SKILLS: Schema =
+pub(in crate::api) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
+pub(in crate::api) const ASSIGNED_SKILLS: Schema =
     Schema::List { of: &Schema::Object(&ASSIGNED), most: MOST_SKILLS };
 
 const ASSIGNED: ObjectSchema = ObjectSchema::answer(
@@ -51,12 +50,12 @@ const ASSIGNED: ObjectSchema = ObjectSchema::answer(
     "A skill of a tool.",
     &[
         required("id", any_text(), "").example("\"issue_tracking\""),
-        required("confidence", Schema::Number, "From 0 to 1.").example("0.81"),
+        required("confidence", number(), "From 0 to 1.").example("0.81"),
     ],
 );
 
 /// The skills of a tool with how sure each is; none while it was not judged yet.
-pub(super) fn assigned_skills(assigned: Option<&AssignedSkills>) -> Value {
+pub(in crate::api) fn assigned_skills(assigned: Option<&AssignedSkills>) -> Value {
     assigned.map_or_else(|| json!([]), AssignedSkills::json)
 }
 
@@ -118,6 +117,11 @@ answer! {
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<String>,
     }
+}
+
+/// Four digits: what lies behind them is noise.
+pub(in crate::api) fn rounded(score: f32) -> f64 {
+    (f64::from(score) * 10_000.0).round() / 10_000.0
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::skill::{ASSIGNED_SKILLS, IS_CLASSIFIED, SKILL_IDS};
 use super::{NEXT_CURSOR, Status};
 use crate::api::schema::{
-    ObjectSchema, RawObject, Schema, answer, any_text, list, optional, required,
+    ObjectSchema, RawObject, Schema, answer, any_text, list, number, optional, required,
 };
 use crate::skills::AssignedSkills;
 
@@ -114,8 +114,8 @@ pub const METADATA: ObjectSchema = ObjectSchema::answer(
     "What Trunkline says about the call.",
     &[
         required("routed_to", any_text(), "The server's name."),
-        required("routing_time_ms", Schema::Number, "Spent in Trunkline."),
-        required("execution_time_ms", Schema::Number, "Spent in the server."),
+        required("routing_time_ms", number(), "Spent in Trunkline."),
+        required("execution_time_ms", number(), "Spent in the server."),
     ],
 );
 

@@ -1,6 +1,6 @@
 //! Keys, and servers to keep.
 
-use trunkline_catalog::config::{RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, RemoteKind, Transport};
 use trunkline_store::seal::{Keyring, SealKey};
 use trunkline_store::{DesiredState, ServerRecord, Store};
 
@@ -32,13 +32,7 @@ pub(super) fn stdio(args: &[&str], env: &[(&str, &str)]) -> Connection {
 }
 
 fn of(transport: Transport) -> Connection {
-    Connection {
-        transport,
-        health_check_url: None,
-        call_timeout: None,
-        max_concurrency: None,
-        oauth: None,
-    }
+    Connection { transport, health_check_url: None, calls: CallRules::default(), oauth: None }
 }
 
 pub(super) fn record(id: &str, kept: &SealedConnection) -> ServerRecord {

@@ -1,8 +1,6 @@
 //! What is sealed and what is shown.
 
-use std::time::Duration;
-
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{CallRules, Transport};
 use trunkline_store::Change;
 
 use super::place::{record, remote, safe, stdio};
@@ -15,8 +13,7 @@ fn all_kinds() -> Vec<Connection> {
         remote("https://h/mcp", &[]),
         Connection {
             health_check_url: Some("https://h/health?key=canary-2".to_owned()),
-            call_timeout: Some(Duration::from_secs(30)),
-            max_concurrency: Some(8),
+            calls: CallRules::of(|_| Some(500)),
             ..remote(
                 "https://h/mcp?key=canary-3&canary-4",
                 &[("Authorization", "Bearer canary-5"), ("X-Ref", "a${SOME}b${secret:other}")],
@@ -41,7 +38,7 @@ async fn nfr_sec1_values_are_in_no_file_and_come_back_as_they_were() {
         let credentials = store.credentials(&id).await.unwrap();
         assert_eq!(safe.open(&server, &credentials).unwrap(), connection);
         let shown = shown(&server).unwrap();
-        assert_eq!(shown.call_timeout, connection.call_timeout);
+        assert_eq!(shown.calls, connection.calls);
         let text = format!("{server:?} {kept:?} {connection:?}");
         assert!(!text.contains("canary") && !text.contains("SOME"), "{text}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
-use trunkline_catalog::config::{ServerSpec, Transport};
+use trunkline_catalog::config::{CallRules, ServerSpec, Transport};
 use trunkline_store::{DesiredState, ServerRecord};
 
 use crate::secrets::{self, Connection};
@@ -32,7 +32,11 @@ pub(crate) struct ServerEntry {
 
 #[derive(Debug, Clone)]
 pub(crate) enum ServerOrigin {
-    File(Transport, EntryTimes),
+    File {
+        transport: Transport,
+        calls: CallRules,
+        times: EntryTimes,
+    },
     /// With its connection as it may be shown; none if the record cannot be read.
     Api(Box<ServerRecord>, Option<Connection>),
 }
@@ -53,12 +57,12 @@ impl ServerEntry {
     }
 
     pub(crate) fn is_from_file(&self) -> bool {
-        matches!(self.origin, ServerOrigin::File(..))
+        matches!(self.origin, ServerOrigin::File { .. })
     }
 
     pub(crate) fn times(&self) -> EntryTimes {
         match &self.origin {
-            ServerOrigin::File(_, times) => *times,
+            ServerOrigin::File { times, .. } => *times,
             ServerOrigin::Api(record, _) => {
                 EntryTimes { first_seen: record.created_at, changed: record.updated_at }
             }
@@ -67,7 +71,7 @@ impl ServerEntry {
 
     pub(crate) fn record(&self) -> Option<&ServerRecord> {
         match &self.origin {
-            ServerOrigin::File(..) => None,
+            ServerOrigin::File { .. } => None,
             ServerOrigin::Api(record, _) => Some(record),
         }
     }
@@ -86,7 +90,11 @@ impl ServerDirectory {
                 id: spec.id.clone(),
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
-                origin: ServerOrigin::File(spec.transport.clone(), times(&spec.id)),
+                origin: ServerOrigin::File {
+                    transport: spec.transport.clone(),
+                    calls: spec.calls,
+                    times: times(&spec.id),
+                },
             };
             directory.entries.insert(spec.key.clone(), entry);
         }

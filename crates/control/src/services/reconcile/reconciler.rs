@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::{CallRules, Era, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::config::{Era, ServerSpec, Share, ToolFilter};
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -178,12 +178,7 @@ impl Reconciler {
             // Only where registered servers may be; those of the config file are the operator's own.
             guarded: true,
             login,
-            calls: CallRules {
-                timeout: connection.call_timeout,
-                max_concurrency: connection
-                    .max_concurrency
-                    .and_then(|most| usize::try_from(most).ok()),
-            },
+            calls: connection.calls,
         })
     }
 }

@@ -270,7 +270,7 @@ impl ServerService {
         let at = clock::now();
         let audit = server_record(action, &entry.id, &entry.name, by, at);
         match &entry.origin {
-            ServerOrigin::File(..) => {
+            ServerOrigin::File { .. } => {
                 self.commit(Vec::new(), audit, &entry.name).await?;
                 self.live.known.file().set_wanted(&entry.name, is_wanted);
             }

@@ -31,11 +31,10 @@ pub(super) fn edits(before: ServerVersion<'_>, after: ServerVersion<'_>) -> Stri
     summary.transport(&from.transport, &to.transport);
     let health = |it: &Connection| it.health_check_url.clone().unwrap_or_else(none);
     summary.url("health_check_url", &health(from), &health(to));
-    let timeout =
-        |it: &Connection| it.call_timeout.map_or_else(none, |time| format!("{} s", time.as_secs()));
-    summary.text("call_timeout", &timeout(from), &timeout(to));
-    let most = |it: &Connection| it.max_concurrency.map_or_else(none, |most| most.to_string());
-    summary.text("max_concurrency", &most(from), &most(to));
+    for ((setting, was), (_, is)) in from.calls.values().zip(to.calls.values()) {
+        let value = |it: Option<u32>| it.map_or_else(none, |value| setting.in_words(value));
+        summary.text(setting.name, &value(was), &value(is));
+    }
     if from.oauth != to.oauth {
         summary.0.push("oauth: changed".to_owned());
     }
@@ -139,7 +138,7 @@ fn short(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use trunkline_catalog::config::RemoteKind;
+    use trunkline_catalog::config::{CallRules, RemoteKind};
     use trunkline_store::{DesiredState, Transport as Kind};
 
     use super::*;
@@ -166,8 +165,7 @@ mod tests {
         Connection {
             transport: Transport::Remote { url: url.to_owned(), kind: RemoteKind::Http, headers },
             health_check_url: None,
-            call_timeout: None,
-            max_concurrency: None,
+            calls: CallRules::default(),
             oauth: None,
         }
     }
@@ -196,7 +194,13 @@ mod tests {
         let (was, is) = (record("a", ""), record("b", "says it again"));
         let from = remote("https://h/mcp?key=hunter2", &[("A", "hunter2"), ("B", "hunter2")]);
         let to = remote("https://h/mcp?key=hunter3", &[("A", "hunter3"), ("C", "hunter3")]);
-        let to = Connection { call_timeout: Some(Duration::from_secs(9)), ..to };
+        let to = Connection {
+            calls: CallRules {
+                timeout: Some(Duration::from_millis(9_500)),
+                ..CallRules::default()
+            },
+            ..to
+        };
         let told = edits(
             ServerVersion { record: &was, connection: &from },
             ServerVersion { record: &is, connection: &to },
@@ -205,7 +209,7 @@ mod tests {
             told,
             "name: a → b; description: (empty) → says it again; connection_config.url: query \
              changed; connection_config.headers.A: changed; connection_config.headers.B: removed; \
-             connection_config.headers.C: added; call_timeout: none → 9 s"
+             connection_config.headers.C: added; call_timeout: none → 9.5 s"
         );
         let side = ServerVersion { record: &was, connection: &from };
         assert_eq!(edits(side, side), "nothing has changed");

@@ -1,6 +1,6 @@
 //! `ServerReport`: one server, with what was asked for and what has become of it.
 
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{CallRules, Transport};
 use trunkline_gateway::{ServerInfo, State};
 use trunkline_store::ServerRecord;
 
@@ -172,8 +172,18 @@ impl ServerEntry {
     /// As it may be shown; `None` if its record cannot be read.
     pub(crate) fn transport(&self) -> Option<&Transport> {
         match &self.origin {
-            ServerOrigin::File(transport, _) => Some(transport),
+            ServerOrigin::File { transport, .. } => Some(transport),
             ServerOrigin::Api(_, connection) => connection.as_ref().map(|it| &it.transport),
+        }
+    }
+
+    /// Wherever it was defined; none if its record cannot be read.
+    pub(crate) fn calls(&self) -> CallRules {
+        match &self.origin {
+            ServerOrigin::File { calls, .. } => *calls,
+            ServerOrigin::Api(_, connection) => {
+                connection.as_ref().map(|it| it.calls).unwrap_or_default()
+            }
         }
     }
 }

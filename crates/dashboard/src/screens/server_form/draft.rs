@@ -1,6 +1,7 @@
 //! `Draft`: a server as somebody writes it into a form, and the same as the API takes it. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
+use trunkline_catalog::config::{CALL_SETTINGS, CallSetting};
 
 use crate::api_client::Mistake;
 use crate::form::Form;
@@ -23,8 +24,8 @@ pub(super) struct ServerDraft {
     pub(super) cwd: String,
     pub(super) connects: bool,
     pub(super) health_check_url: String,
-    pub(super) call_timeout: String,
-    pub(super) max_concurrency: String,
+    /// The settings of its calls, in their table's order.
+    calls: [String; CALL_SETTINGS.len()],
 }
 
 /// As the API writes a value that it does not show; sent back, it stays as it is.
@@ -50,8 +51,7 @@ impl ServerDraft {
             cwd: text("cwd"),
             connects: form.is_ticked("auto_connect"),
             health_check_url: text("health_check_url"),
-            call_timeout: text("call_timeout"),
-            max_concurrency: text("max_concurrency"),
+            calls: CALL_SETTINGS.each_ref().map(|setting| text(setting.name)),
         }
     }
 
@@ -59,7 +59,7 @@ impl ServerDraft {
     pub(super) fn of(server: &Value) -> Self {
         let config = &server["connection_config"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let number = |value: &Value| value.as_u64().map(|it| it.to_string()).unwrap_or_default();
+        let number = |value: &Value| value.as_number().map(Number::to_string).unwrap_or_default();
         let pairs = |key: &str, joint: &str| {
             let pairs = config[key].as_object().into_iter().flatten();
             let lines = pairs.map(|(name, value)| format!("{name}{joint}{}", text(value)));
@@ -78,9 +78,13 @@ impl ServerDraft {
             cwd: text(&config["cwd"]),
             connects: server["auto_connect"] == true,
             health_check_url: text(&server["health_check_url"]),
-            call_timeout: number(&server["call_timeout"]),
-            max_concurrency: number(&server["max_concurrency"]),
+            calls: CALL_SETTINGS.each_ref().map(|setting| number(&server[setting.name])),
         }
+    }
+
+    /// Every setting of its calls, with what is written there.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&'static CallSetting, &str)> {
+        CALL_SETTINGS.iter().zip(self.calls.iter().map(String::as_str))
     }
 
     pub(super) fn is_command(&self) -> bool {
@@ -94,11 +98,7 @@ impl ServerDraft {
         body.insert("transport_type".to_owned(), self.transport.clone().into());
         body.insert("connection_config".to_owned(), self.config(None)?);
         body.insert("auto_connect".to_owned(), self.connects.into());
-        for (key, value) in self.optional() {
-            if !value.is_null() {
-                body.insert(key.to_owned(), value);
-            }
-        }
+        body.extend(self.optional().filter(|(_, value)| !value.is_null()));
         Ok(body.into())
     }
 
@@ -119,7 +119,7 @@ impl ServerDraft {
         let mut body = Map::new();
         body.insert("name".to_owned(), self.name.clone().into());
         body.insert("auto_connect".to_owned(), self.connects.into());
-        body.extend(self.optional().map(|(key, value)| (key.to_owned(), value)));
+        body.extend(self.optional());
         // As it was shown: with stars, which are no address.
         if self.health_check_url == before["health_check_url"].as_str().unwrap_or_default() {
             body.remove("health_check_url");
@@ -127,14 +127,14 @@ impl ServerDraft {
         body
     }
 
-    fn optional(&self) -> [(&'static str, Value); 4] {
+    fn optional(&self) -> impl Iterator<Item = (String, Value)> {
         let text = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
-        [
+        let texts = [
             ("description", text(&self.description)),
             ("health_check_url", text(&self.health_check_url)),
-            ("call_timeout", whole(&self.call_timeout)),
-            ("max_concurrency", whole(&self.max_concurrency)),
-        ]
+        ];
+        let calls = self.calls().map(|(setting, text)| (setting.name, number(text)));
+        texts.into_iter().chain(calls).map(|(key, value)| (key.to_owned(), value))
     }
 
     fn config(&self, before: Option<&Value>) -> Result<Value, Vec<Mistake>> {
@@ -159,11 +159,12 @@ impl ServerDraft {
 }
 
 /// A number; what is none is left to the API to complain about, at its place.
-fn whole(text: &str) -> Value {
-    match text.parse::<u64>() {
+fn number(text: &str) -> Value {
+    match (text.parse::<u64>(), text.parse::<Number>()) {
         _ if text.is_empty() => Value::Null,
-        Ok(number) => number.into(),
-        Err(_) => text.into(),
+        (Ok(whole), _) => whole.into(),
+        (_, Ok(decimal)) => decimal.into(),
+        _ => text.into(),
     }
 }
 
@@ -227,10 +228,10 @@ mod tests {
                     "description": "d", "call_timeout": "x"}),
             ),
             (
-                "name=c&transport_type=STDIO&command=npx&args=-y%0Aa+b&env=K%3Dv%3Dw&max_concurrency=4",
+                "name=c&transport_type=STDIO&command=npx&args=-y%0Aa+b&env=K%3Dv%3Dw&max_concurrency=4&call_timeout=0.5",
                 json!({"name": "c", "transport_type": "STDIO", "auto_connect": false,
                     "connection_config": {"command": "npx", "args": ["-y", "a b"], "env": {"K": "v=w"}},
-                    "max_concurrency": 4}),
+                    "call_timeout": 0.5, "max_concurrency": 4}),
             ),
         ] {
             assert_eq!(draft(fields).registration(), Ok(expected), "{fields}");

@@ -38,9 +38,11 @@ fn at_its_field(mut mistake: Mistake) -> Mistake {
     {
         field.clone_into(&mut mistake.pointer);
     }
-    if let Some(rest) = mistake.message.strip_prefix("must be a whole number") {
-        let range = rest.split(',').next().unwrap_or_default();
-        mistake.message = format!("Enter a whole number{range}");
+    for number in ["a whole number", "a number"] {
+        if let Some(rest) = mistake.message.strip_prefix(&format!("must be {number}")) {
+            let range = rest.split(',').next().unwrap_or_default();
+            mistake.message = format!("Enter {number}{range}");
+        }
     }
     let advice = match mistake.pointer.starts_with("/connection_config") {
         true => "enter its value again, or remove its line",

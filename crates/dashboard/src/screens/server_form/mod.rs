@@ -5,6 +5,7 @@ mod mistakes;
 
 use maud::{Markup, html};
 use serde_json::Value;
+use trunkline_catalog::config::{CALL_SETTINGS, CallSetting, SettingUnit};
 use trunkline_control::access::Action;
 use trunkline_http::encode;
 
@@ -175,11 +176,10 @@ fn form(
             div.field {
                 label { input type="checkbox" name="auto_connect" value="on" checked[draft.connects]; "Connect now and on every start" }
             }
-            details open[!draft.call_timeout.is_empty() || !draft.max_concurrency.is_empty() || !draft.health_check_url.is_empty()] {
+            details open[draft.calls().any(|(_, text)| !text.is_empty()) || !draft.health_check_url.is_empty()] {
                 summary { "More" }
                 div.pair {
-                    (fields.line("/call_timeout", "call_timeout", "Call timeout (seconds)", &draft.call_timeout, "Leave empty for the default."))
-                    (fields.line("/max_concurrency", "max_concurrency", "Max concurrency", &draft.max_concurrency, "Leave empty for no limit."))
+                    @for (setting, text) in draft.calls() { (fields.setting(setting, text)) }
                 }
                 (fields.line("/health_check_url", "health_check_url", "Health check URL", &draft.health_check_url, "Leave empty to derive health from MCP traffic."))
             }
@@ -244,7 +244,10 @@ impl Fields<'_> {
     /// What is wrong with the whole, or with what has no field.
     fn summary(&self) -> Markup {
         let Some(trouble) = self.0 else { return html! {} };
-        let has_field = |mistake: &Mistake| PLACES.iter().any(|place| mistake.is_at(place));
+        let has_field = |mistake: &Mistake| {
+            let is_setting = CALL_SETTINGS.iter().any(|it| mistake.is_at(&format!("/{}", it.name)));
+            is_setting || PLACES.iter().any(|place| mistake.is_at(place))
+        };
         let others = trouble.mistakes.iter().filter(|mistake| !has_field(mistake));
         let is_marked = trouble.mistakes.iter().any(has_field);
         html! {
@@ -273,6 +276,15 @@ impl Fields<'_> {
                     aria-invalid=[wrong] aria-describedby={ (name) "-help" };
             },
         )
+    }
+
+    fn setting(&self, setting: &CallSetting, text: &str) -> Markup {
+        let label = match setting.unit {
+            SettingUnit::Seconds => format!("{} (seconds)", setting.label),
+            SettingUnit::Calls => setting.label.to_owned(),
+        };
+        let help = format!("Leave empty for {}.", setting.default);
+        self.line(&format!("/{}", setting.name), setting.name, &label, text, &help)
     }
 
     fn lines(&self, at: &str, name: &str, label: &str, value: &str, help: &str) -> Markup {
@@ -326,7 +338,7 @@ impl Fields<'_> {
     }
 }
 
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 10] = [
     "/name",
     "/description",
     "/connection_config/url",
@@ -335,8 +347,6 @@ const PLACES: [&str; 12] = [
     "/connection_config/args",
     "/connection_config/env",
     "/connection_config/cwd",
-    "/call_timeout",
-    "/max_concurrency",
     "/health_check_url",
     TOKEN,
 ];

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
+use trunkline_catalog::config::CallRules;
 use trunkline_wire::{Edits, scan};
 
 use crate::call::{CallHandle, CallOwner, Cancel, Rejected, ReplyTo};
@@ -27,7 +28,7 @@ pub(crate) struct WaitQueue {
     /// Calls are kept while their server is away.
     pub(in crate::upstream) waits_for_restart: bool,
     /// How many calls the server is given at a time.
-    pub(in crate::upstream) max_concurrency: Option<usize>,
+    max_concurrency: Option<usize>,
     // A call is opened in its client under it, so that it is cancelled here and nowhere else.
     state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
@@ -78,7 +79,19 @@ pub(crate) enum WaitCause {
 }
 
 impl WaitQueue {
-    pub(crate) fn new(
+    /// The queue of a server; `None` if no call of it ever waits.
+    pub(in crate::upstream) fn for_server(
+        key: &Identity,
+        waits_for_restart: bool,
+        calls: &CallRules,
+        bell: &Arc<Notify>,
+    ) -> Option<Self> {
+        let most = calls.max_concurrency;
+        let waits = waits_for_restart || most.is_some();
+        waits.then(|| Self::new(key.clone(), waits_for_restart, most, Arc::clone(bell)))
+    }
+
+    fn new(
         key: Identity,
         waits_for_restart: bool,
         max_concurrency: Option<usize>,
@@ -103,6 +116,11 @@ impl WaitQueue {
     pub(in crate::upstream) fn private(&self) -> Option<Self> {
         let max_concurrency = self.max_concurrency?;
         Some(Self::new(self.key.clone(), false, Some(max_concurrency), Arc::clone(&self.bell)))
+    }
+
+    /// Do calls take turns, because the server is given only so many at a time?
+    pub(in crate::upstream) fn has_turns(&self) -> bool {
+        self.max_concurrency.is_some()
     }
 
     pub(crate) fn len(&self) -> usize {

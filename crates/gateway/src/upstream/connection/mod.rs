@@ -85,9 +85,7 @@ impl ConnectionOptions {
 
     /// A call has ended: the next of the queue may be sent.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(queue) =
-            self.wait_queue.as_ref().filter(|queue| queue.max_concurrency.is_some())
-        {
+        if let Some(queue) = self.wait_queue.as_ref().filter(|queue| queue.has_turns()) {
             queue.release(touched);
         }
     }
@@ -185,13 +183,13 @@ impl Connection {
             return self.submit_now(message, changes, reply, touched);
         }
         let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
-        if reply.replay.is_none() && (keeps || queue.max_concurrency.is_some()) {
+        if reply.replay.is_none() && (keeps || queue.has_turns()) {
             reply.replay = Some(Replay::new(message, changes));
         }
-        let cause = match queue.max_concurrency {
-            Some(_) => WaitCause::Turn,
-            None if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
-            None => return self.submit_now(message, changes, reply, touched),
+        let cause = match queue.has_turns() {
+            true => WaitCause::Turn,
+            false if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
+            false => return self.submit_now(message, changes, reply, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.options.timeout.or(self.link.limits.call);

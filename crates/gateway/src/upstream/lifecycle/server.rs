@@ -114,11 +114,8 @@ impl Server {
         };
         let remembered =
             provisions.listings.as_ref().map(|listings| Remembered::read(listings, &spec));
-        let (waits, max_concurrency) = (provisions.waits_for_restart, spec.calls.max_concurrency);
-        let room = (waits || max_concurrency.is_some()).then(|| {
-            let bell = Arc::clone(&provisions.bell);
-            Arc::new(WaitQueue::new(key.clone(), waits, max_concurrency, bell))
-        });
+        let waits = provisions.waits_for_restart;
+        let room = WaitQueue::for_server(&key, waits, &spec.calls, &provisions.bell).map(Arc::new);
         let definition = Arc::new(ServerDefinition {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),

@@ -1,8 +1,25 @@
-//! Version 1: the tables of the first release.
+//! The steps from each version of the schema to the next. A step that was released never changes: a new
+//! one follows it.
 
-use super::statement::Statement::{self, Both, Postgres, Sqlite};
+use self::Statement::{Both, Postgres, Sqlite};
 
-pub(super) const STATEMENTS: &[Statement] = &[
+/// The schema this version knows.
+pub(super) const KNOWN: i64 = 4;
+
+/// In the order in which they are taken: the first leads to version 1.
+pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4];
+
+/// Part of a step. Both databases get the same tables, in their own words.
+#[derive(Debug)]
+pub(super) enum Statement {
+    /// In `SQLite`'s words.
+    Both(&'static str),
+    Sqlite(&'static str),
+    Postgres(&'static str),
+}
+
+/// Version 1: the tables of the first release.
+const STEP_1: &[Statement] = &[
     Postgres("CREATE SCHEMA IF NOT EXISTS trunkline"),
     Both("CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT"),
     Both("INSERT INTO schema_version (version) VALUES (0)"),
@@ -122,5 +139,90 @@ pub(super) const STATEMENTS: &[Statement] = &[
          FOR EACH ROW EXECUTE FUNCTION trunkline.audit_stays();
          CREATE TRIGGER audit_stays BEFORE TRUNCATE ON audit
          FOR EACH STATEMENT EXECUTE FUNCTION trunkline.audit_stays();",
+    ),
+];
+
+/// Version 2: who has put a credential there; samples of servers of the configuration file.
+const STEP_2: &[Statement] = &[
+    Both("ALTER TABLE credentials ADD COLUMN updated_by TEXT"),
+    // A server may be of the configuration file, so a sample cannot refer to a row of `servers`.
+    Sqlite(
+        "CREATE TABLE samples (
+            server_id   TEXT NOT NULL,
+            at          INTEGER NOT NULL,
+            ok          INTEGER NOT NULL,
+            status      TEXT NOT NULL,
+            response_ms INTEGER,
+            detail      TEXT,
+            PRIMARY KEY (server_id, at)
+        ) STRICT;
+        INSERT INTO samples SELECT server_id, at, ok, status, response_ms, detail
+            FROM health_samples;
+        DROP TABLE health_samples;
+        ALTER TABLE samples RENAME TO health_samples;
+        CREATE INDEX health_samples_at ON health_samples (at);",
+    ),
+    Postgres("ALTER TABLE health_samples DROP CONSTRAINT health_samples_server_id_fkey"),
+];
+
+/// Version 3: leases, for what only one process may do at a time; logins that wait for the browser.
+const STEP_3: &[Statement] = &[
+    Both(
+        "CREATE TABLE leases (
+            name   TEXT PRIMARY KEY,
+            holder TEXT NOT NULL,
+            until  INTEGER NOT NULL
+        ) STRICT",
+    ),
+    // A server may be of the configuration file, so it cannot refer to a row of `servers`.
+    Both(
+        "CREATE TABLE pending_logins (
+            id         TEXT PRIMARY KEY,
+            server_id  TEXT NOT NULL,
+            sealed     BLOB NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+];
+
+/// Version 4: skills: the taxonomy as it was changed, which tools have which, and new ones to decide on.
+const STEP_4: &[Statement] = &[
+    // Only what differs from the skills that come with the program.
+    Both(
+        "CREATE TABLE skills (
+            id         TEXT PRIMARY KEY,
+            title      TEXT NOT NULL,
+            keywords   TEXT NOT NULL,
+            removed    INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+    // A server may be of the configuration file, so it cannot refer to a row of `servers`.
+    Both(
+        "CREATE TABLE tool_skills (
+            server_id     TEXT NOT NULL,
+            original_name TEXT NOT NULL,
+            fingerprint   TEXT NOT NULL,
+            skills        TEXT NOT NULL,
+            source        TEXT NOT NULL,
+            updated_at    INTEGER NOT NULL,
+            PRIMARY KEY (server_id, original_name)
+        ) STRICT",
+    ),
+    Both("CREATE INDEX tool_skills_fingerprint ON tool_skills (fingerprint)"),
+    Both(
+        "CREATE TABLE skill_suggestions (
+            id         TEXT PRIMARY KEY,
+            skill      TEXT NOT NULL UNIQUE,
+            title      TEXT NOT NULL,
+            keywords   TEXT NOT NULL,
+            reason     TEXT NOT NULL,
+            server_id  TEXT NOT NULL,
+            tool       TEXT NOT NULL,
+            state      TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            decided_at INTEGER,
+            decided_by TEXT
+        ) STRICT",
     ),
 ];
