@@ -141,6 +141,7 @@ pub(crate) fn options(
         custom: config.custom,
         exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
         inherited,
+        config_changed: std::fs::metadata(path).and_then(|file| file.modified()).ok(),
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
 }
@@ -168,6 +169,8 @@ pub(crate) fn remote_options(
         traces: None,
         logins: None,
         listings: None,
+        repeat_calls: true,
+        config_changed: None,
     }
 }
 

@@ -3,11 +3,12 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
@@ -23,7 +24,7 @@ use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
-use crate::limits::{LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
+use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
@@ -43,6 +44,9 @@ pub struct Options {
     pub info: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
+    /// Calls that a server has lost are made again, where their tool allows that: each request is copied
+    /// for it. Only where servers are always started again.
+    pub repeat_calls: bool,
     /// The caller reports why servers failed: the log does not repeat it on stderr.
     pub caller_tells_failures: bool,
     pub inherited: Inherited,
@@ -58,6 +62,8 @@ pub struct Options {
     pub logins: Option<Arc<dyn Logins>>,
     /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
+    /// When the config last changed: what was remembered before may be of other settings.
+    pub config_changed: Option<SystemTime>,
 }
 
 #[derive(Debug)]
@@ -104,6 +110,9 @@ impl Gateway {
             logins: options.logins.clone(),
             listings: options.listings.map(Arc::new),
             waits_for_restart: options.restart == Restart::Always,
+            repeat_calls: options.restart == Restart::Always && options.repeat_calls,
+            patience: options.limits.start,
+            config_changed: options.config_changed,
             call: options.limits.call,
             ..Services::default()
         };
@@ -149,7 +158,10 @@ impl Gateway {
         let context = self.context(true);
         let session = Session::new(Arc::clone(&context));
         let latecomers = Arc::clone(&context);
-        context.tasks.spawn(async move { report_latecomers(&latecomers).await });
+        context.tasks.spawn(async move {
+            report_first_start(&latecomers).await;
+            report_latecomers(&latecomers).await;
+        });
         let message_limit = self.limits.message;
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
@@ -257,6 +269,25 @@ impl Gateway {
             drop(timeout(LAST_GRANT, logins.close()).await);
         }
     }
+}
+
+/// Says what the first list of tools waits for, where that takes a while: servers that were never seen before.
+async fn report_first_start(context: &SessionContext) {
+    sleep(FIRST_WORD).await;
+    let servers = context.registry.servers();
+    let unknown: Vec<_> = servers.iter().filter(|server| !server.is_listed()).collect();
+    if unknown.is_empty() || context.gateway_info.simple {
+        return;
+    }
+    let names: Vec<_> = unknown.iter().map(|server| server.key.to_string()).collect();
+    let left = context.start_deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    tracing::warn!(
+        "waiting for {} of {} servers to start: {}; the first list of tools waits for them up to \
+         {left:.0} s more, the next start will not",
+        unknown.len(),
+        servers.len(),
+        names.join(", "),
+    );
 }
 
 /// Logs each server that missed the start deadline.

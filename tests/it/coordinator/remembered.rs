@@ -33,22 +33,23 @@ fn write(room: &Room, words: &str) {
     all.push(json!(format!("--token={SECRET}")));
     entry["command"] = json!("sh");
     entry["args"] = Value::Array(all);
+    entry["start"] = json!("eager");
     room.config([("rail", entry)]);
 }
 
-fn cache(room: &Room) -> PathBuf {
+pub(super) fn cache(room: &Room) -> PathBuf {
     room.path("cache")
 }
 
 /// The gateway as somebody runs it whose cache is this room's.
-fn command(room: &Room, flags: &[&str]) -> Command {
+pub(super) fn command(room: &Room, flags: &[&str]) -> Command {
     let mut command = room.trunkline(flags);
     command.env("XDG_CACHE_HOME", cache(room)).env_remove("TRUNKLINE_CACHE");
     command
 }
 
 /// Every file below a directory.
-fn files(below: &Path) -> Vec<PathBuf> {
+pub(super) fn files(below: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(below) else { return Vec::new() };
     let entries = entries.filter_map(Result::ok).map(|entry| entry.path());
     let mut all: Vec<_> =
@@ -95,9 +96,11 @@ fn co_9_what_a_server_said_when_it_last_ran_is_told_before_it_runs_again() {
     room.open_gate("go");
     let client = Client::spawn(command(&room, &["--start-timeout", "25"]));
     assert!(told(&client.initialize("2025-11-25")).contains("Trains leave"));
-    client.list();
-    let again = client.request(kit::mcp::initialize("\"again\"", "2025-11-25"));
-    assert!(told(&again).contains("Trains leave at one."), "{again}");
+    process::wait_until("the server that runs is quoted", LIMIT, || {
+        let id = client.fresh_id();
+        let again = client.request(kit::mcp::initialize(&id, "2025-11-25"));
+        told(&again).contains("Trains leave at one.")
+    });
     let text = || files(&cache(&room)).iter().map(read).collect::<String>();
     process::wait_until("the new words are kept", LIMIT, || text().contains("at one."));
     std::fs::remove_file(room.path("go")).expect("the gate is a file");

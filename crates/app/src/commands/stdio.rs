@@ -20,7 +20,11 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         identity: &stdio.identity,
         bounds: &stdio.bounds,
         simple: stdio.simple,
-        restart: if stdio.restart { Restart::Limited } else { Restart::Never },
+        restart: match (stdio.simple, stdio.restart) {
+            (true, false) => Restart::Never,
+            (true, true) => Restart::Limited,
+            (false, _) => Restart::Always,
+        },
         declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
         separator: DEFAULT_SEPARATOR,
         patience: None,
@@ -33,6 +37,8 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     {
         Ok(options) => Options {
             listings: listing_cache::listings(environment).filter(|_| !stdio.simple),
+            // One client makes the call again itself; copying each of its requests would cost every call.
+            repeat_calls: false,
             ..options
         },
         Err(error) => return refuse(&error, environment),

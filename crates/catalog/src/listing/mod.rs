@@ -215,6 +215,23 @@ impl Listing {
         }
     }
 
+    /// The list as one result that `add_page` reads: every entry as it is, and how the list may be
+    /// kept. `None` if it was not read.
+    pub fn page(&self, kind: ListKind) -> Option<Vec<u8>> {
+        let CacheHint { ttl_ms, private } = self.cache(kind)?;
+        let mut page = format!("{{\"{}\":[", kind.member()).into_bytes();
+        for (place, entry) in self.entries(kind).iter().enumerate() {
+            if place > 0 {
+                page.push(b',');
+            }
+            page.extend_from_slice(&entry.definition);
+        }
+        let scope = if private { "private" } else { "public" };
+        let end = format!("],\"ttlMs\":{ttl_ms},\"cacheScope\":\"{scope}\"}}");
+        page.extend_from_slice(end.as_bytes());
+        Some(page)
+    }
+
     /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that
     /// changes its list for ever must not make them grow.
     pub fn replace(&mut self, kind: ListKind, mut from: Self) {

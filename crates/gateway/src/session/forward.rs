@@ -65,8 +65,11 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
         (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
         && to.action != ResourceAction::Plain
     {
-        // Subscriptions are recorded with the connection, and there is none.
-        return asked.refuse(&absent(server), touched);
+        // Subscriptions are recorded with the connection, and there is none yet.
+        return match to.action == ResourceAction::Subscribe && comes_up(&asked, server) {
+            true => retry_when_ready(&asked, Arc::clone(server)),
+            false => asked.refuse(&absent(server), touched),
+        };
     }
     send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
 }
@@ -83,24 +86,44 @@ fn send(
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
     let Some(connection) = asked.snapshot.connection(place) else {
-        if server.definition.share == Share::PerSession {
-            return asked.refuse(&absent(server), touched); // its calls are with other processes
+        let is_shared = server.definition.share == Share::Shared;
+        if is_shared || asked.session.context.exclusive {
+            return hold(asked, server, changes, shown, touched);
         }
-        return hold(asked, server, changes, shown, touched);
+        // Its calls are with other processes; what it offers may be known before it runs.
+        return match server.listing() {
+            Some(_) => send_to_own(asked, server, (changes, shown), touched),
+            None => asked.refuse(&absent(server), touched),
+        };
     };
     // Nearly all servers are shared: their calls take the connection of the snapshot.
     if asked.session.context.exclusive || server.definition.share == Share::Shared {
         return submit(asked, server, connection, (changes, shown), touched);
     }
+    send_to_own(asked, server, (changes, shown), touched);
+}
+
+/// Passes the request on to the client's own process of a server, or to any where it needs none.
+fn send_to_own(
+    asked: SessionRequest<'_>,
+    server: &Arc<Server>,
+    (changes, shown): (Changes<'_>, TaskScope),
+    touched: &mut FlushSet,
+) {
     match own_process(&asked, server) {
         Err(error) => asked.refuse(&error, touched),
-        Ok(None) => submit(asked, server, connection, (changes, shown), touched),
+        Ok(None) => hold(asked, server, changes, shown, touched),
         Ok(Some(private)) => match private.connection() {
             Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
             None => retry_when_ready(&asked, private),
         },
     }
+}
+
+/// Is this server starting, so that a request may wait for it? One that sleeps is woken.
+fn comes_up(asked: &SessionRequest<'_>, server: &Server) -> bool {
+    !server.is_settled() && asked.session.context.may_wait()
 }
 
 /// A resource or prompt that no server has; perhaps one that is still starting has it.
@@ -140,7 +163,9 @@ fn addressee(
     snapshot: &Snapshot,
     client: &Client,
 ) -> Option<Addressee> {
-    let running = |place: &usize| snapshot.connection(*place).is_some();
+    let is_expected =
+        |place| snapshot.server(place).is_some_and(|it| it.open_wait_queue().is_some());
+    let running = |place: &usize| snapshot.connection(*place).is_some() || is_expected(*place);
     let text = |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
     let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
     if let Some((_, key)) = text(address) {

@@ -121,8 +121,8 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
             // is not promised.
             None => absent,
             Some(owner) => {
-                let live = snapshot.server(owner.server).and_then(|server| server.live());
-                live.is_none_or(|live| live.hello.subscribes)
+                let hello = snapshot.server(owner.server).and_then(|server| server.hello());
+                hello.is_none_or(|hello| hello.subscribes)
             }
         });
     }

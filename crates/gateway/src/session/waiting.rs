@@ -45,18 +45,18 @@ pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) 
     retry(asked, ready);
 }
 
-/// Handles a request again once every server is up or has failed.
+/// Handles a request again once what every server offers is known, or it has failed.
 pub(super) fn retry_when_settled(asked: &SessionRequest<'_>) {
-    retry(asked, all_settled(&asked.session.context));
+    retry(asked, all_listed(&asked.session.context));
 }
 
-/// Resolves once every server is up or has failed, or the start deadline has passed.
-pub(super) fn all_settled(
+/// Resolves once what every server offers is known or it has failed, or the start deadline has passed.
+pub(super) fn all_listed(
     context: &SessionContext,
 ) -> impl Future<Output = ()> + Send + use<> + 'static {
     let (registry, deadline) = (Arc::clone(&context.registry), context.start_deadline);
     async move {
-        registry.settled(deadline).await;
+        registry.listed(deadline).await;
     }
 }
 

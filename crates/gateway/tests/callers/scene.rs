@@ -208,6 +208,8 @@ fn options() -> Options {
         traces: None,
         logins: None,
         listings: None,
+        repeat_calls: true,
+        config_changed: None,
     }
 }
 

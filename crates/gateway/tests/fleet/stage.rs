@@ -168,6 +168,8 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         traces: None,
         logins: None,
         listings: None,
+        repeat_calls: true,
+        config_changed: None,
     }
 }
 

@@ -29,11 +29,11 @@ impl Connection {
         if message.params.request_state.is_some() {
             return self.submit_now(message, changes, path, touched);
         }
-        let keeps = room.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
-        if path.replay.is_none() && (keeps || room.max_concurrency.is_some()) {
+        let keeps = room.rules.repeats && message.bytes.len() <= KEPT_REQUEST;
+        if path.replay.is_none() && (keeps || room.rules.max_concurrency.is_some()) {
             path.replay = Some(Replay::new(message, changes));
         }
-        let cause = match room.max_concurrency {
+        let cause = match room.rules.max_concurrency {
             Some(_) => WaitCause::Turn,
             None if room.is_crowded() && path.replay.is_some() => WaitCause::Away,
             None => return self.submit_now(message, changes, path, touched),

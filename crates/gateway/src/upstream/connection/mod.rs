@@ -90,7 +90,9 @@ impl ConnectionOptions {
 
     /// A call has ended: it may be another one's turn.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.wait_queue.as_ref().filter(|room| room.max_concurrency.is_some()) {
+        if let Some(room) =
+            self.wait_queue.as_ref().filter(|room| room.rules.max_concurrency.is_some())
+        {
             room.release(touched);
         }
     }

@@ -1,7 +1,7 @@
 //! `ServerDefinition` and `Services`: what a server's entry says, and what its gateway gives it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, watch};
 use trunkline_catalog::config::{CallRules, Era, Secrets, Share, Transport};
@@ -31,6 +31,12 @@ pub(crate) struct Services {
     pub(crate) observers: Option<Arc<Observers>>,
     /// Calls wait while a server is away.
     pub(crate) waits_for_restart: bool,
+    /// Calls that a server has lost are made again, where their tool allows that.
+    pub(crate) repeat_calls: bool,
+    /// How long a call waits for a server that starts, at least.
+    pub(crate) patience: Duration,
+    /// When the config last changed.
+    pub(crate) config_changed: Option<SystemTime>,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Who knows the logins of servers.

@@ -46,7 +46,6 @@ pub(in crate::upstream) async fn become_ready(
         duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
         "is running"
     );
-    server.remember(&hello);
     catch_up(server, connection, &hello);
     Ok(hello)
 }
@@ -58,13 +57,15 @@ fn publish(
     listing: Listing,
     supervisor: &Supervisor,
 ) {
-    for warning in server.new_warnings(&listing.warnings) {
+    for warning in server.offer.new_warnings(&listing.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
     }
     connection.link.transport.learn(&listing);
-    if connection.options.wait_queue.as_ref().is_some_and(|room| room.waits_for_restart) {
+    if connection.options.wait_queue.as_ref().is_some_and(|room| room.rules.repeats) {
         connection.repeatable.learn(&listing);
     }
+    server.refuse_outdated(&listing);
+    server.remember(hello, &listing);
     let tools = listing.tools().len();
     let live = Live {
         connection: Arc::clone(connection),
