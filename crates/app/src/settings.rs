@@ -9,7 +9,9 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, ServerSpec};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
-use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
+use trunkline_gateway::{
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunDefaults,
+};
 use trunkline_http::reach::Policy;
 
 use crate::cli::{Bounds, Identity, Servers};
@@ -170,6 +172,7 @@ pub(crate) fn remote_options(
         logins: None,
         listings: None,
         repeat_calls: true,
+        run: RunDefaults::default(),
         config_changed: None,
     }
 }

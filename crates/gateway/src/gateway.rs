@@ -31,7 +31,9 @@ use crate::pump::Pump;
 use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
-use crate::upstream::{Declared, Inherited, Restart, Services, Status, Supervisor, passed_on};
+use crate::upstream::{
+    Declared, Inherited, Restart, RunDefaults, Services, StartGate, Status, Supervisor, passed_on,
+};
 
 /// Everything a gateway is told from outside.
 #[derive(Debug)]
@@ -62,6 +64,8 @@ pub struct Options {
     pub logins: Option<Arc<dyn Logins>>,
     /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
+    /// When servers run whose entry does not say it.
+    pub run: RunDefaults,
     /// When the config last changed: what was remembered before may be of other settings.
     pub config_changed: Option<SystemTime>,
 }
@@ -101,6 +105,7 @@ impl Gateway {
             deadlines: Arc::clone(&deadlines),
             declared: options.declared,
             restart: options.restart,
+            starts: StartGate::new(),
             caller_tells_failures: options.caller_tells_failures,
             simple: options.info.simple,
             shutdown: farewell.subscribe(),
@@ -113,6 +118,7 @@ impl Gateway {
             repeat_calls: options.restart == Restart::Always && options.repeat_calls,
             patience: options.limits.start,
             config_changed: options.config_changed,
+            run: options.run,
             call: options.limits.call,
             ..Services::default()
         };

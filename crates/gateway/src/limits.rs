@@ -31,6 +31,12 @@ impl Default for Limits {
     }
 }
 
+/// Servers that start at a time although nobody waits for them, at least: on one processor, too, most of a
+/// start is waiting.
+pub(crate) const LEAST_STARTS: usize = 4;
+/// How often it is looked at, at least, whether a server is used that is stopped when it is not.
+pub(crate) const LONGEST_IDLE_LOOK: Duration = Duration::from_secs(30);
+
 /// After so long a start says what the first list of tools waits for: sooner it is not worth a line.
 pub(crate) const FIRST_WORD: Duration = Duration::from_millis(1500);
 

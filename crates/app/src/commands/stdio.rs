@@ -1,7 +1,10 @@
 //! `trunkline --config F`: one client on standard input and output.
 
+use std::time::Duration;
+
+use trunkline_catalog::config::Start;
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Options, Restart};
+use trunkline_gateway::{Declared, Gateway, Options, Restart, RunDefaults, shortened};
 
 use crate::OK;
 use crate::cli::Stdio;
@@ -21,6 +24,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         bounds: &stdio.bounds,
         simple: stdio.simple,
         restart: match (stdio.simple, stdio.restart) {
+            _ if stdio.no_restart => Restart::Never,
             (true, false) => Restart::Never,
             (true, true) => Restart::Limited,
             (false, _) => Restart::Always,
@@ -30,13 +34,15 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         patience: None,
         exposure: stdio.expose,
     };
+    let listings = listing_cache::listings(environment).filter(|_| !stdio.simple);
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
         .first(false)
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => Options {
-            listings: listing_cache::listings(environment).filter(|_| !stdio.simple),
+            run: run_defaults(listings.is_some()),
+            listings,
             // One client makes the call again itself; copying each of its requests would cost every call.
             repeat_calls: false,
             ..options
@@ -54,5 +60,17 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+/// After so long without use a server is stopped, unless its entry says otherwise: a pause between two tasks is
+/// shorter, and the night is longer.
+const IDLE_STOP: Duration = Duration::from_secs(15 * 60);
+
+/// Where what servers list is remembered, they run only when they are needed.
+fn run_defaults(remembers: bool) -> RunDefaults {
+    match remembers {
+        true => RunDefaults { start: Start::Lazy, idle_stop: Some(shortened(IDLE_STOP)) },
+        false => RunDefaults::default(),
     }
 }

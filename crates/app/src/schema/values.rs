@@ -49,6 +49,11 @@ pub(super) fn value(takes: Takes) -> Value {
         Takes::Seconds { least, most } => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
+        Takes::IdleTime => json!({ "anyOf": [
+            { "type": "number", "minimum": 1, "maximum": 604_800 },
+            { "type": "string", "pattern": r"^(?:off|[0-9]+\s*(?:s|m|min|h|d)?)$" },
+            { "const": false },
+        ] }),
         Takes::Count { most } => json!({ "type": "integer", "minimum": 1, "maximum": most }),
         Takes::ToolNames => json!({ "type": "array", "items": name() }),
         Takes::Exposed => {

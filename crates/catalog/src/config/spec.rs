@@ -47,6 +47,7 @@ pub struct ServerSpec {
     /// Under what its login is kept, where it may want one.
     pub login: Option<String>,
     pub calls: CallRules,
+    pub run: RunRules,
 }
 
 impl ServerSpec {
@@ -63,6 +64,29 @@ pub struct CallRules {
     pub timeout: Option<Duration>,
     /// How many calls it is given at a time; others wait.
     pub max_concurrency: Option<usize>,
+}
+
+/// When a server runs; what it does not say is decided by who starts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunRules {
+    pub start: Option<Start>,
+    pub idle_stop: Option<IdleStop>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// At once.
+    #[default]
+    Eager,
+    /// When it is first needed, once what it offers is known.
+    Lazy,
+}
+
+/// Whether a server is stopped that nothing uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleStop {
+    Off,
+    After(Duration),
 }
 
 /// Which of a server's tools there are for clients, and what they are called. Names are the

@@ -88,6 +88,9 @@ pub struct ListingEntry {
     /// The arguments that its calls repeat in headers, if it is a tool and its schema says so in a
     /// proper way.
     pub headers: Option<Arc<[ParamHeader]>>,
+    /// It is a tool whose annotations say that calls change something, and not that they may be repeated:
+    /// its server may hold state for its client.
+    pub declares_effects: bool,
 }
 
 pub type Tool = ListingEntry;
@@ -283,6 +286,7 @@ impl List {
                 "it offers the {noun} `{name}` more than once; only the first is used"
             ));
         }
+        let declares_effects = kind == ListKind::Tools && declares_effects(definition);
         let repaired = (!rules.verbatim).then(|| repair(kind, &name, definition)).flatten();
         let Some(Repaired { definition, why }) = repaired else {
             self.entries.push(ListingEntry {
@@ -290,12 +294,14 @@ impl List {
                 definition: definition.into(),
                 name_at,
                 headers,
+                declares_effects,
             });
             return Ok(None);
         };
         let (name_at, name) = identity(kind, &definition)?;
         let told = (escaped(&name), why);
-        self.entries.push(ListingEntry { name, definition: definition.into(), name_at, headers });
+        let definition = definition.into();
+        self.entries.push(ListingEntry { name, definition, name_at, headers, declares_effects });
         Ok(Some(told))
     }
 }
@@ -317,6 +323,15 @@ fn headers_of(
         }
         Err(_) => Ok(None),
     }
+}
+
+/// Do the annotations say something else than that calls only read, or may be repeated? Without annotations
+/// nothing is said.
+fn declares_effects(definition: &[u8]) -> bool {
+    let annotations = member(definition, "annotations").unwrap_or_default();
+    let hints = pick(annotations, ["readOnlyHint", "destructiveHint", "idempotentHint"]);
+    let [reads, _, repeats] = hints.map(|hint| hint == Some(b"true"));
+    hints.iter().any(Option::is_some) && !reads && !repeats
 }
 
 /// What the entry is called for by, and where that stands.

@@ -208,6 +208,24 @@ fn an_answer_without_a_list_is_refused() {
 }
 
 #[test]
+fn a_tool_that_says_it_changes_something_is_noted() {
+    for (annotations, expected) in [
+        ("{}", false),
+        (r#"{"title":"x"}"#, false),
+        (r#"{"readOnlyHint":true}"#, false),
+        (r#"{"readOnlyHint":false}"#, true),
+        (r#"{"destructiveHint":true}"#, true),
+        (r#"{"destructiveHint":true,"idempotentHint":true}"#, false),
+        ("[]", false),
+    ] {
+        let page = format!(r#"{{"tools":[{{"name":"a","annotations":{annotations}}}]}}"#);
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Tools, page.as_bytes(), 9).unwrap();
+        assert_eq!(listing.tools()[0].declares_effects, expected, "{annotations}");
+    }
+}
+
+#[test]
 fn a_page_of_a_listing_is_read_as_the_same_listing() {
     let page = br#"{"tools":[ {"name" : "a","n":1.0},{"name":"b","inputSchema":5} ],"ttlMs":7,"cacheScope":"public"}"#;
     let mut first = Listing::default();

@@ -346,6 +346,7 @@ mod tests {
             guarded,
             login,
             calls,
+            run: Default::default(),
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

@@ -15,8 +15,10 @@ use crate::router::{Forward, ResourceAction, Subtool};
 use crate::session::client_session::Session;
 use crate::session::request::SessionRequest;
 use crate::session::tasks::{self, TaskScope, is_about_tasks, is_task_list};
-use crate::session::waiting::{confirm_when_asked, retry_when_ready, retry_when_settled};
-use crate::upstream::{Connection, Server};
+use crate::session::waiting::{
+    confirm_when_asked, retry_when_awake, retry_when_ready, retry_when_settled,
+};
+use crate::upstream::{Connection, Server, State};
 
 /// What is replaced in a request.
 type Changes<'a> = &'a [(Span, &'a [u8])];
@@ -32,7 +34,17 @@ pub(super) fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut Flush
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    note_state(&asked, owner);
     send(asked, owner.server, &[(name_at, &owner.name_token)], TaskScope::All, touched);
+}
+
+/// A server whose tools say that they change something may hold state: it is not stopped by itself.
+fn note_state(asked: &SessionRequest<'_>, owner: &Owner) {
+    if owner.keeps_state
+        && let Some(server) = asked.snapshot.server(owner.server)
+    {
+        server.note_state();
+    }
 }
 
 /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
@@ -44,6 +56,7 @@ pub(super) fn call_subtool(
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    note_state(&asked, subtool.owner);
     let changes: Changes<'_> =
         &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
     send(asked, subtool.owner.server, changes, TaskScope::All, touched);
@@ -66,9 +79,13 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
         && to.action != ResourceAction::Plain
     {
         // Subscriptions are recorded with the connection, and there is none yet.
-        return match to.action == ResourceAction::Subscribe && comes_up(&asked, server) {
-            true => retry_when_ready(&asked, Arc::clone(server)),
-            false => asked.refuse(&absent(server), touched),
+        return match server.status().state {
+            _ if to.action != ResourceAction::Subscribe => asked.refuse(&absent(server), touched),
+            State::Idle => retry_when_awake(&asked, Arc::clone(server)),
+            State::Initializing if asked.session.context.may_wait() => {
+                retry_when_ready(&asked, Arc::clone(server));
+            }
+            _ => asked.refuse(&absent(server), touched),
         };
     }
     send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
@@ -119,11 +136,6 @@ fn send_to_own(
             None => retry_when_ready(&asked, private),
         },
     }
-}
-
-/// Is this server starting, so that a request may wait for it? One that sleeps is woken.
-fn comes_up(asked: &SessionRequest<'_>, server: &Server) -> bool {
-    !server.is_settled() && asked.session.context.may_wait()
 }
 
 /// A resource or prompt that no server has; perhaps one that is still starting has it.

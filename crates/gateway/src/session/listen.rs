@@ -209,7 +209,11 @@ impl Subscription {
         let mut now = Vec::new();
         for uri in self.filter.uris.iter().flatten() {
             let Some(owner) = snapshot.catalog.resource(uri) else { continue };
-            let Some(connection) = snapshot.connection(owner.server) else { continue };
+            let Some(connection) = snapshot.connection(owner.server) else {
+                // One that sleeps is started: it is followed when it is up.
+                snapshot.server(owner.server).iter().for_each(|server| server.wake());
+                continue;
+            };
             let Some(own) = decode(&owner.name_token) else { continue };
             if !followed.iter().any(|held| held.is(connection, &own)) {
                 let subscriptions = &connection.subscriptions;

@@ -209,6 +209,7 @@ fn options() -> Options {
         logins: None,
         listings: None,
         repeat_calls: true,
+        run: Default::default(),
         config_changed: None,
     }
 }
@@ -234,5 +235,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         guarded: false,
         login: None,
         calls: CallRules::default(),
+        run: Default::default(),
     }
 }

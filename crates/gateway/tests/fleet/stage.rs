@@ -148,6 +148,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         share: Default::default(),
         era: Default::default(),
         calls,
+        run: Default::default(),
     }
 }
 
@@ -169,6 +170,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         logins: None,
         listings: None,
         repeat_calls: true,
+        run: Default::default(),
         config_changed: None,
     }
 }

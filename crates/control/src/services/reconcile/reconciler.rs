@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::{CallRules, Era, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::config::{CallRules, Era, RunRules, ServerSpec, Share, ToolFilter};
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -184,6 +184,7 @@ impl Reconciler {
                     .max_concurrency
                     .and_then(|most| usize::try_from(most).ok()),
             },
+            run: RunRules::default(),
         })
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, watch};
-use trunkline_catalog::config::{CallRules, Era, Secrets, Share, Transport};
+use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Transport};
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
 use crate::login::Logins;
+use crate::upstream::lifecycle::run_policy::RunDefaults;
 
 /// What its entry in the config says, but for its name and what is shown of it.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct ServerDefinition {
     /// Under what its login is kept.
     pub(in crate::upstream) login: Option<String>,
     pub(in crate::upstream) calls: CallRules,
+    /// When it runs.
+    pub(in crate::upstream) run: RunRules,
 }
 
 /// What every server is given by its gateway.
@@ -35,6 +38,8 @@ pub(crate) struct Services {
     pub(crate) repeat_calls: bool,
     /// How long a call waits for a server that starts, at least.
     pub(crate) patience: Duration,
+    /// When servers run whose entry does not say it.
+    pub(crate) run: RunDefaults,
     /// When the config last changed.
     pub(crate) config_changed: Option<SystemTime>,
     /// Where it is remembered what servers say of themselves.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::ServerSpec;
@@ -20,6 +21,8 @@ pub(in crate::upstream) struct ServerOffer {
     pub(super) before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
     /// What it offered when it was last there, while it is expected.
     pub(super) kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    /// What is kept is of a server that this one took the place of.
+    was_handed_over: AtomicBool,
     /// What it said when it last ran; `None`: nothing is remembered.
     remembered: Option<Remembered>,
     /// What its listings were warned about, so that it is said once.
@@ -59,6 +62,17 @@ impl ServerOffer {
             return Vec::new();
         }
         warnings.iter().filter(|warning| warned.insert((*warning).clone())).cloned().collect()
+    }
+
+    /// It offers this until it is up, as the server did whose place it takes.
+    pub(super) fn take_over(&self, listing: Arc<Listing>) {
+        // Relaxed: read by the same thread, when the server is started.
+        self.was_handed_over.store(true, Ordering::Relaxed);
+        *self.kept.lock() = Some(listing);
+    }
+
+    pub(super) fn was_handed_over(&self) -> bool {
+        self.was_handed_over.load(Ordering::Relaxed)
     }
 
     pub(super) fn memory(&self) -> Option<&Remembered> {

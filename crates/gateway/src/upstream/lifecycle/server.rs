@@ -28,6 +28,7 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::offer::ServerOffer;
 use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
+use crate::upstream::lifecycle::run_policy::{Demand, RunDefaults};
 use crate::upstream::lifecycle::state::{State, Status};
 use crate::upstream::stdio::stderr::LastWords;
 
@@ -50,6 +51,7 @@ pub(crate) struct Server {
     /// What its process has written to stderr, also when that has ended.
     words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
     pub(crate) signals: ServerSignals,
+    pub(in crate::upstream) demand: Demand,
 }
 
 /// How it is spoken to, as far as that was found out.
@@ -116,6 +118,7 @@ impl Server {
             guarded: spec.guarded,
             login: spec.login,
             calls: spec.calls,
+            run: spec.run,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
         let services = provisions.clone();
@@ -144,6 +147,7 @@ impl Server {
             breaker: Mutex::default(),
             words: Mutex::default(),
             signals: ServerSignals::default(),
+            demand: Demand::default(),
         }
     }
 
@@ -169,7 +173,7 @@ impl Server {
         *self.offer.before.lock() = before;
         let room = self.wait_queue.as_ref().filter(|room| room.rules.waits_for_restart);
         if let Some((room, listing)) = room.zip(old.listing()) {
-            *self.offer.kept.lock() = Some(listing);
+            self.offer.take_over(listing);
             room.open();
         }
     }
@@ -183,6 +187,7 @@ impl Server {
             && self.definition.guarded == spec.guarded
             && self.definition.login == spec.login
             && self.definition.calls == spec.calls
+            && self.definition.run == spec.run
     }
 
     /// What it was made of.
@@ -199,6 +204,7 @@ impl Server {
             guarded: self.definition.guarded,
             login: self.definition.login.clone(),
             calls: self.definition.calls,
+            run: self.definition.run,
         }
     }
 
@@ -312,6 +318,11 @@ impl Server {
         self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
     }
 
+    /// When it runs, where its entry does not say it.
+    pub(in crate::upstream) fn run_defaults(&self) -> RunDefaults {
+        self.services.run
+    }
+
     /// What a connection to it is given.
     pub(in crate::upstream) fn connection_options(&self) -> ConnectionOptions {
         // A queue that only keeps calls while the server is away is none of a connection's business: each
@@ -382,6 +393,7 @@ impl Server {
             return Err(Rejected::new(path, error));
         };
         room.admit(path, WaitCause::Away, self.definition.calls.timeout.or(self.services.call))?;
+        self.wake();
         room.release(touched); // it may have come back at this moment
         Ok(())
     }
@@ -419,6 +431,7 @@ impl Server {
     /// It is to be tried again now, even if it waits for a login.
     pub(crate) fn insist(&self) {
         self.try_again();
+        self.wake();
         self.signals.insisted.notify_waiters();
     }
 
@@ -460,6 +473,7 @@ impl Server {
         let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
         match &status.state {
             State::Initializing => format!("server `{key}` is still starting; try again soon"),
+            State::Idle => format!("server `{key}` sleeps until it is needed; try again"),
             State::Running => format!("server `{key}` is running and does not offer this"),
             State::Failed(failure) => format!("server `{key}` {failure}{retry}"),
             State::Stopped => format!("server `{key}` is stopped"),

@@ -17,6 +17,7 @@ use crate::pump::Pump;
 use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::start_gate::StartGate;
 use crate::upstream::lifecycle::state::{Failure, Retry, State, Status};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::stdio::launch::Inherited;
@@ -42,6 +43,8 @@ pub(crate) struct Supervisor {
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) declared: Declared,
     pub(crate) restart: Restart,
+    /// How many servers start at a time.
+    pub(crate) starts: StartGate,
     /// Whoever started the gateway tells its user why a server failed.
     pub(crate) caller_tells_failures: bool,
     /// The literal simple product: tools only.
@@ -69,6 +72,8 @@ pub(in crate::upstream) enum End {
     Stopped,
     /// It is to be started again at once, in another way: that is no failure.
     OtherWay,
+    /// Nothing has used it for a while: it sleeps until it is needed.
+    Idle,
 }
 
 /// Doubles with each exit within the window, and varies by a quarter so that servers that fell

@@ -137,13 +137,16 @@ impl<'a> Life<'a> {
             self.tasks.spawn(room.let_in());
         }
         self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));
-        self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
+        let changes =
+            follow_changes(server, connection, Arc::clone(&hello), self.supervisor.clone());
+        self.tasks.spawn(changes);
         tokio::select! {
             what = self.ended(tree) => self.failed(Phase::Runtime, &what),
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
             why = self.server.condemned() => self.failed(Phase::Runtime, &why),
+            () = self.server.idled(&self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         }
     }
@@ -219,6 +222,10 @@ impl<'a> Life<'a> {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
             End::Stopped => drop(self.server.give_up("was stopped")),
+            End::Idle => {
+                tracing::info!(server = %self.server.key, "is stopped: nothing uses it");
+                self.server.fall_asleep(&self.connection, self.supervisor).await;
+            }
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.
@@ -235,6 +242,10 @@ impl<'a> Life<'a> {
             }
             End::OtherWay => {
                 self.connection.close("is started again", &[]);
+                ONE_SERVER
+            }
+            End::Idle => {
+                self.connection.close("was stopped because nothing used it", &[]);
                 ONE_SERVER
             }
             End::Stopped => {
