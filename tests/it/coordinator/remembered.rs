@@ -24,6 +24,17 @@ fn entry(room: &Room, words: &str) -> Value {
 }
 
 fn write(room: &Room, words: &str) {
+    room.config([("rail", shell_entry(room, words))]);
+}
+
+/// Started at once, although what it lists is remembered.
+fn write_eager(room: &Room, words: &str) {
+    let mut entry = shell_entry(room, words);
+    entry["start"] = json!("eager");
+    room.config([("rail", entry)]);
+}
+
+fn shell_entry(room: &Room, words: &str) -> Value {
     let mut entry = entry(room, words);
     let fake = entry["command"].take();
     let args = entry["args"].as_array().expect("arguments").clone();
@@ -33,8 +44,7 @@ fn write(room: &Room, words: &str) {
     all.push(json!(format!("--token={SECRET}")));
     entry["command"] = json!("sh");
     entry["args"] = Value::Array(all);
-    entry["start"] = json!("eager");
-    room.config([("rail", entry)]);
+    entry
 }
 
 pub(super) fn cache(room: &Room) -> PathBuf {
@@ -92,7 +102,7 @@ fn co_9_what_a_server_said_when_it_last_ran_is_told_before_it_runs_again() {
     let answer = modern.discover();
     assert!(told(&answer).contains(&line), "{answer}");
     // What a server that runs says counts, and is remembered instead.
-    write(&room, "Trains leave at one.");
+    write_eager(&room, "Trains leave at one.");
     room.open_gate("go");
     let client = Client::spawn(command(&room, &["--start-timeout", "25"]));
     assert!(told(&client.initialize("2025-11-25")).contains("Trains leave"));

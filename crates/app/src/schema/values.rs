@@ -51,7 +51,7 @@ pub(super) fn value(takes: Takes) -> Value {
         }
         Takes::IdleTime => json!({ "anyOf": [
             { "type": "number", "minimum": 1, "maximum": 604_800 },
-            { "type": "string", "pattern": r"^(?:off|[0-9]+\s*(?:s|m|min|h|d)?)$" },
+            { "type": "string", "pattern": r"^(?:off|0*[1-9][0-9]*\s*(?:s|m|min|h|d)?)$" },
             { "const": false },
         ] }),
         Takes::Count { most } => json!({ "type": "integer", "minimum": 1, "maximum": most }),

@@ -1,6 +1,7 @@
 //! `KnownListings`: the records in a directory of the user, one file for each entry. Other processes may read
 //! and write them at the same time: a file is replaced as a whole.
 
+use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -155,7 +156,7 @@ impl KnownListings {
     /// Keeps as many records and bytes as there may be: the oldest go.
     fn remove_oldest(&self) -> io::Result<()> {
         let mut records = self.records()?;
-        records.sort_by(|one, other| other.changed.cmp(&one.changed));
+        records.sort_by_key(|file| Reverse(file.changed));
         let mut bytes: u64 = 0;
         for (place, file) in records.into_iter().enumerate() {
             bytes = bytes.saturating_add(file.bytes);

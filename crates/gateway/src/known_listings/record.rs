@@ -168,9 +168,8 @@ impl KnownListing {
                 protocol: text(protocol)?,
                 era: era_of(&text(era)?)?,
                 capabilities: object(capabilities),
-                pages: lists.map(|lists| {
-                    pick(lists, ListKind::ALL.map(ListKind::member)).map(|page| object(page))
-                }),
+                pages: lists
+                    .map(|lists| pick(lists, ListKind::ALL.map(ListKind::member)).map(object)),
             };
             (text(hash)? == content.hash()).then_some(())?;
             let (first_seen, last_seen) = (number(first?)?, number(last?)?);

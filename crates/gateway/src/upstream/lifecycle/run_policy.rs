@@ -11,6 +11,7 @@ use crate::era::Era;
 use crate::limits::{LEAVING_LOOK, LONGEST_IDLE_LOOK, WAITING_TIME};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::remembered::Remembered;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
@@ -78,7 +79,7 @@ impl Server {
         let default = if is_remote { Start::Eager } else { self.run_defaults().start };
         self.definition.run.start.unwrap_or(default) == Start::Lazy
             && self.listing().is_some()
-            && self.offer.memory().is_some_and(|memory| memory.is_fresh())
+            && self.offer.memory().is_some_and(Remembered::is_fresh)
             && !self.offer.was_handed_over()
     }
 

@@ -267,9 +267,10 @@ impl Server {
         drop(self.status.subscribe().wait_for(|status| status.state.is_settled()).await);
     }
 
-    /// Is what it offers known, or will it not be known by waiting for the start?
+    /// Is what it offers known, or will it not be known by waiting for the start? One that has failed and is
+    /// tried again is not waited for.
     pub(crate) fn is_listed(&self) -> bool {
-        self.is_settled() || self.offer.listing().is_some()
+        self.has_settled() || self.offer.listing().is_some()
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {
