@@ -10,7 +10,7 @@ use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, Ser
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{
-    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunDefaults,
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunPolicy,
 };
 use trunkline_http::reach::Policy;
 
@@ -143,7 +143,6 @@ pub(crate) fn options(
         custom: config.custom,
         exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
         inherited,
-        config_changed: std::fs::metadata(path).and_then(|file| file.modified()).ok(),
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
 }
@@ -162,7 +161,7 @@ pub(crate) fn remote_options(
         exposure: wanted.exposure,
         info: wanted.face(),
         limits: wanted.limits(),
-        restart: wanted.restart,
+        run: RunPolicy { restart: wanted.restart, ..RunPolicy::default() },
         caller_tells_failures: false,
         inherited: inherited(wanted, environment),
         declared: wanted.declared.clone(),
@@ -171,9 +170,6 @@ pub(crate) fn remote_options(
         traces: None,
         logins: None,
         listings: None,
-        repeat_calls: true,
-        run: RunDefaults::default(),
-        config_changed: None,
     }
 }
 

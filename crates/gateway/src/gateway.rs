@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::SystemTime;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -32,7 +31,7 @@ use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
 use crate::upstream::{
-    Declared, Inherited, Restart, RunDefaults, Services, StartGate, Status, Supervisor, passed_on,
+    Declared, Inherited, Restart, RunPolicy, Services, StartGate, Status, Supervisor, passed_on,
 };
 
 /// Everything a gateway is told from outside.
@@ -45,10 +44,8 @@ pub struct Options {
     pub exposure: Exposure,
     pub info: GatewayInfo,
     pub limits: Limits,
-    pub restart: Restart,
-    /// Calls that a server has lost are made again, where their tool allows that: each request is copied
-    /// for it. Only where servers are always started again.
-    pub repeat_calls: bool,
+    /// How servers are run, where their entries do not say it.
+    pub run: RunPolicy,
     /// The caller reports why servers failed: the log does not repeat it on stderr.
     pub caller_tells_failures: bool,
     pub inherited: Inherited,
@@ -64,10 +61,6 @@ pub struct Options {
     pub logins: Option<Arc<dyn Logins>>,
     /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
-    /// When servers run whose entry does not say it.
-    pub run: RunDefaults,
-    /// When the config last changed: what was remembered before may be of other settings.
-    pub config_changed: Option<SystemTime>,
 }
 
 #[derive(Debug)]
@@ -104,7 +97,7 @@ impl Gateway {
             limits: options.limits,
             deadlines: Arc::clone(&deadlines),
             declared: options.declared,
-            restart: options.restart,
+            restart: options.run.restart,
             starts: StartGate::new(),
             caller_tells_failures: options.caller_tells_failures,
             simple: options.info.simple,
@@ -114,10 +107,8 @@ impl Gateway {
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             listings: options.listings.map(Arc::new),
-            waits_for_restart: options.restart == Restart::Always,
-            repeat_calls: options.restart == Restart::Always && options.repeat_calls,
+            waits_for_restart: options.run.restart == Restart::Always,
             patience: options.limits.start,
-            config_changed: options.config_changed,
             run: options.run,
             call: options.limits.call,
             ..Services::default()

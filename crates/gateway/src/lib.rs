@@ -52,6 +52,6 @@ pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
-    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunDefaults, State, Status, TOLD,
+    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, State, Status, TOLD,
     client_tls,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_catalog::config::Start;
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Options, Restart, RunDefaults, shortened};
+use trunkline_gateway::{Declared, Gateway, Options, Restart, RunPolicy, shortened};
 
 use crate::OK;
 use crate::cli::Stdio;
@@ -34,19 +34,17 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         patience: None,
         exposure: stdio.expose,
     };
-    let listings = listing_cache::listings(environment).filter(|_| !stdio.simple);
+    let file = settings::config_path(stdio.servers.config.as_deref(), environment).ok();
+    let listings = listing_cache::listings_for(file.as_deref(), environment);
+    let listings = listings.filter(|_| !stdio.simple);
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
         .first(false)
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
-        Ok(options) => Options {
-            run: run_defaults(listings.is_some()),
-            listings,
-            // One client makes the call again itself; copying each of its requests would cost every call.
-            repeat_calls: false,
-            ..options
-        },
+        Ok(options) => {
+            Options { run: run_policy(wanted.restart, listings.is_some()), listings, ..options }
+        }
         Err(error) => return refuse(&error, environment),
     };
     let served = block_on(async {
@@ -68,9 +66,12 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
 const IDLE_STOP: Duration = Duration::from_secs(15 * 60);
 
 /// Where what servers list is remembered, they run only when they are needed.
-fn run_defaults(remembers: bool) -> RunDefaults {
-    match remembers {
-        true => RunDefaults { start: Start::Lazy, idle_stop: Some(shortened(IDLE_STOP)) },
-        false => RunDefaults::default(),
+fn run_policy(restart: Restart, remembers: bool) -> RunPolicy {
+    RunPolicy {
+        restart,
+        // One client makes the call again itself; copying each of its requests would cost every call.
+        repeat_calls: false,
+        start: if remembers { Start::Lazy } else { Start::Eager },
+        idle_stop: remembers.then(|| shortened(IDLE_STOP)),
     }
 }

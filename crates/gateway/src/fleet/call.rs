@@ -149,7 +149,7 @@ fn prepared(server: &Server, call: &ToolCall) -> Result<Vec<u8>, CallFailure> {
         return Err(failure(FailureKind::NoSuchTool, &words));
     };
     if known.declares_effects {
-        server.note_state();
+        server.demand.note_state();
     }
     let message = request(known.name_token(), arguments, meta.as_deref());
     message

@@ -20,6 +20,8 @@ use crate::limits::{LARGEST_RECORD, REMEMBERED_BYTES, REMEMBERED_LISTINGS, STALE
 #[derive(Debug)]
 pub struct KnownListings {
     directory: PathBuf,
+    /// When the config last changed: what was heard before may be of other values of the same variables.
+    config_changed: Option<SystemTime>,
     /// That nothing can be written was logged.
     complained: AtomicBool,
 }
@@ -30,7 +32,17 @@ const TEMPORARY: &str = "tmp";
 impl KnownListings {
     /// The directory is made when the first record is written.
     pub fn in_directory(directory: PathBuf) -> Self {
-        Self { directory, complained: AtomicBool::new(false) }
+        Self { directory, config_changed: None, complained: AtomicBool::new(false) }
+    }
+
+    /// What was heard before this moment is listed, and its servers are asked again.
+    #[must_use]
+    pub fn since(self, config_changed: Option<SystemTime>) -> Self {
+        Self { config_changed, ..self }
+    }
+
+    pub(crate) fn config_changed(&self) -> Option<SystemTime> {
+        self.config_changed
     }
 
     /// What is remembered of this entry. A file that cannot be used is as good as none.

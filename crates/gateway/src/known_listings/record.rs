@@ -6,7 +6,6 @@ use ring::digest::{Context, SHA256};
 use trunkline_catalog::ListKind;
 use trunkline_wire::{decode, encode_into, pick};
 
-use crate::era::Era;
 use crate::known_listings::entry::hex;
 use crate::limits::REMEMBERED_TEXT;
 
@@ -31,7 +30,8 @@ pub(crate) struct Content {
     /// Its name and version.
     pub(crate) identity: Option<String>,
     pub(crate) protocol: String,
-    pub(crate) era: Era,
+    /// It is of the stateless era.
+    pub(crate) is_modern: bool,
     /// `capabilities` as the server wrote it, an object.
     pub(crate) capabilities: Option<Vec<u8>>,
     /// `None`: they are not remembered, all or none of them.
@@ -68,7 +68,7 @@ impl Content {
             add(text.as_deref().map(str::as_bytes));
         }
         add(Some(self.protocol.as_bytes()));
-        add(Some(era_word(self.era).as_bytes()));
+        add(Some(era_word(self.is_modern).as_bytes()));
         add(self.capabilities.as_deref());
         add(self.pages.as_ref().map(|_| &b"lists"[..]));
         self.pages.iter().flatten().for_each(|page| add(page.as_deref()));
@@ -95,7 +95,7 @@ impl KnownListing {
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
-        let Content { title, instructions, identity, protocol, era, capabilities, pages } =
+        let Content { title, instructions, identity, protocol, is_modern, capabilities, pages } =
             &self.content;
         let (first, last) = (self.first_seen, self.last_seen);
         let mut out =
@@ -113,7 +113,7 @@ impl KnownListing {
                 encode_into(text, &mut out);
             }
         }
-        out.extend_from_slice(format!(",\"era\":\"{}\"", era_word(*era)).as_bytes());
+        out.extend_from_slice(format!(",\"era\":\"{}\"", era_word(*is_modern)).as_bytes());
         if let Some(capabilities) = capabilities {
             out.extend_from_slice(b",\"capabilities\":");
             out.extend_from_slice(capabilities);
@@ -166,7 +166,7 @@ impl KnownListing {
                 instructions: text(instructions),
                 identity: text(identity),
                 protocol: text(protocol)?,
-                era: era_of(&text(era)?)?,
+                is_modern: is_modern(&text(era)?)?,
                 capabilities: object(capabilities),
                 pages: lists
                     .map(|lists| pick(lists, ListKind::ALL.map(ListKind::member)).map(object)),
@@ -202,15 +202,12 @@ fn text(value: Option<&[u8]>) -> Option<String> {
     value.and_then(decode).map(Cow::into_owned)
 }
 
-fn era_word(era: Era) -> &'static str {
-    match era {
-        Era::Legacy => "legacy",
-        Era::Modern => "modern",
-    }
+fn era_word(is_modern: bool) -> &'static str {
+    if is_modern { "modern" } else { "legacy" }
 }
 
-fn era_of(word: &str) -> Option<Era> {
-    [Era::Legacy, Era::Modern].into_iter().find(|era| era_word(*era) == word)
+fn is_modern(word: &str) -> Option<bool> {
+    [false, true].into_iter().find(|is_modern| era_word(*is_modern) == word)
 }
 
 #[cfg(test)]
@@ -223,7 +220,7 @@ mod tests {
             instructions: Some(instructions.to_owned()),
             identity: Some("rail 1".to_owned()),
             protocol: "2025-06-18".to_owned(),
-            era: Era::Modern,
+            is_modern: true,
             capabilities: Some(br#"{"extensions":{"a/x":{ "n":1.0 }}}"#.to_vec()),
             pages: Some([Some(br#"{"tools":[{"name" : "a"}]}"#.to_vec()), None, None, None]),
         }

@@ -43,7 +43,7 @@ fn note_state(asked: &SessionRequest<'_>, owner: &Owner) {
     if owner.keeps_state
         && let Some(server) = asked.snapshot.server(owner.server)
     {
-        server.note_state();
+        server.demand.note_state();
     }
 }
 

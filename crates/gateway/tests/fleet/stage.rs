@@ -14,7 +14,7 @@ use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     CallEnded, Declared, Event, EventSink, Fleet, Gateway, GatewayInfo, Inherited, Limits, Options,
-    Restart, ToolCall,
+    Restart, RunPolicy, ToolCall,
 };
 
 use crate::server;
@@ -161,7 +161,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         exposure: trunkline_catalog::Exposure::Full,
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
-        restart: Restart::Always,
+        run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },
         caller_tells_failures: false,
         inherited: Inherited::default(),
         declared: Declared::everything(),
@@ -169,9 +169,6 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         traces: None,
         logins: None,
         listings: None,
-        repeat_calls: true,
-        run: Default::default(),
-        config_changed: None,
     }
 }
 

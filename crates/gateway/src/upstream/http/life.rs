@@ -23,6 +23,7 @@ use crate::upstream::lifecycle::handshake::{self, HandshakeError, ServerHello};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes, remind};
+use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
@@ -150,7 +151,7 @@ impl<'a> Life<'a> {
                 self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
             }
             why = self.server.condemned() => self.failed(&Trouble::new(why, ""), Phase::Runtime),
-            () = self.server.idled(&self.connection, &hello) => End::Idle,
+            () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         })
     }
@@ -169,7 +170,7 @@ impl<'a> Life<'a> {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
             End::Stopped => drop(self.server.give_up("was stopped")),
-            End::Idle => self.server.fall_asleep(&self.connection, self.supervisor).await,
+            End::Idle => fall_asleep(self.server, &self.connection, self.supervisor).await,
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.

@@ -3,6 +3,7 @@
 pub(in crate::upstream) mod breaker;
 pub(in crate::upstream) mod declared;
 pub(in crate::upstream) mod definition;
+pub(in crate::upstream) mod demand;
 pub(in crate::upstream) mod handshake;
 pub(in crate::upstream) mod listen;
 pub(in crate::upstream) mod make_room;

@@ -12,7 +12,14 @@ use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::definition::Services;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::remembered::Remembered;
-use crate::upstream::lifecycle::server::Live;
+
+/// What a running server can be asked through, and what it offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Live {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) listing: Arc<Listing>,
+    pub(crate) hello: Arc<ServerHello>,
+}
 
 #[derive(Debug, Default)]
 pub(in crate::upstream) struct ServerOffer {
@@ -36,7 +43,7 @@ impl ServerOffer {
     /// What is remembered of the server, if anything is.
     pub(super) fn remembered(spec: &ServerSpec, services: &Services) -> Self {
         let Some(listings) = &services.listings else { return Self::default() };
-        let (remembered, listing) = Remembered::read(listings, spec, services.config_changed);
+        let (remembered, listing) = Remembered::read(listings, spec);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
         let listing = listing.filter(|_| services.waits_for_restart);
         let kept = Mutex::new(listing.map(Arc::new));

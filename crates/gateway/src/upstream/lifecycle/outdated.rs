@@ -15,10 +15,10 @@ const QUOTED_SCHEMA: usize = 4 * 1024;
 
 /// Why calls of tools must not be sent any more, by the tools' own names.
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct OutdatedTools(BTreeMap<String, Change>);
+pub(in crate::upstream) struct OutdatedTools(BTreeMap<String, ToolChange>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Change {
+enum ToolChange {
     Gone,
     /// It takes other arguments: its `inputSchema` of now.
     OtherArguments(Vec<u8>),
@@ -31,12 +31,13 @@ impl OutdatedTools {
             now.tools().iter().map(|tool| (tool.name.as_str(), &tool.definition)).collect();
         let outdated = shown.tools().iter().filter_map(|tool| {
             let change = match by_name.remove(tool.name.as_str()) {
-                None => Change::Gone,
+                None => ToolChange::Gone,
                 Some(definition) if **definition == *tool.definition => return None,
                 Some(definition) => {
                     let schema = |definition| member(definition, "inputSchema").unwrap_or(b"{}");
                     let (old, new) = (schema(&tool.definition), schema(definition));
-                    (!takes_old_calls(old, new)).then(|| Change::OtherArguments(new.to_vec()))?
+                    (!takes_old_calls(old, new))
+                        .then(|| ToolChange::OtherArguments(new.to_vec()))?
                 }
             };
             Some((tool.name.clone(), change))
@@ -51,14 +52,14 @@ impl OutdatedTools {
     /// What a call of this tool is answered with; `None`: it may be sent.
     pub(in crate::upstream) fn refusal(&self, server: &str, tool: &str) -> Option<CallError> {
         Some(match self.0.get(tool)? {
-            Change::Gone => {
+            ToolChange::Gone => {
                 let hint = format!(
                     " (server `{server}` does not offer it any more: its list has changed since it \
                      was last seen; ask for tools/list again)"
                 );
                 CallError::UnknownTool { tool: tool.to_owned(), hint }
             }
-            Change::OtherArguments(schema) => {
+            ToolChange::OtherArguments(schema) => {
                 let schema = Some(schema).filter(|schema| schema.len() <= QUOTED_SCHEMA);
                 let now = schema.map(|schema| String::from_utf8_lossy(schema).into_owned());
                 CallError::ToolChanged {

@@ -8,6 +8,7 @@ use tokio::task::spawn_blocking;
 use trunkline_catalog::config::{Secrets, ServerSpec};
 use trunkline_catalog::{ListKind, Listing};
 
+use crate::era::Era;
 use crate::known_listings::{Content, EntryId, KnownListing, KnownListings, Pages};
 use crate::limits::{ENTRIES_PER_LISTING, SEEN_AGAIN};
 use crate::lock::{Mutex, rank};
@@ -17,8 +18,7 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 pub(in crate::upstream) struct Remembered {
     listings: Arc<KnownListings>,
     entry: EntryId,
-    /// When the config last changed, in seconds since 1970: what was heard before may be of other values of
-    /// the same variables.
+    /// When the config last changed, in seconds since 1970.
     changed: u64,
     last: Mutex<Option<LastRecord>, rank::RememberedListing>,
 }
@@ -38,7 +38,6 @@ impl Remembered {
     pub(in crate::upstream) fn read(
         listings: &Arc<KnownListings>,
         spec: &ServerSpec,
-        changed: Option<SystemTime>,
     ) -> (Self, Option<Listing>) {
         let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
         let known = listings.read(&entry);
@@ -49,7 +48,7 @@ impl Remembered {
             last_seen: known.last_seen,
             hello: Arc::new(hello_of(known.content)),
         });
-        let changed = changed.map_or(0, seconds);
+        let changed = listings.config_changed().map_or(0, seconds);
         let listings = Arc::clone(listings);
         (Self { listings, entry, changed, last: Mutex::new(last) }, listing)
     }
@@ -113,7 +112,7 @@ fn content_of(hello: &ServerHello, listing: &Listing, secrets: &Secrets) -> Cont
         instructions: clean(&hello.instructions),
         identity: clean(&hello.identity),
         protocol: clean(&Some(hello.protocol.clone())).unwrap_or_default(),
-        era: hello.era,
+        is_modern: hello.era == Era::Modern,
         capabilities,
         pages: is_whole.then_some(pages),
     };
@@ -123,7 +122,8 @@ fn content_of(hello: &ServerHello, listing: &Listing, secrets: &Secrets) -> Cont
 fn hello_of(content: Content) -> ServerHello {
     let capabilities = content.capabilities.unwrap_or_else(|| b"{}".to_vec());
     let result = [b"{\"capabilities\":", &capabilities[..], b"}"].concat();
-    let mut hello = ServerHello::read(content.protocol, content.era, b"{}", &result, Vec::new());
+    let era = if content.is_modern { Era::Modern } else { Era::Legacy };
+    let mut hello = ServerHello::read(content.protocol, era, b"{}", &result, Vec::new());
     hello.title = content.title;
     hello.identity = content.identity;
     hello.instructions = content.instructions;
@@ -143,7 +143,6 @@ fn listing_of(pages: &Pages) -> Option<Listing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::era::Era;
 
     fn hello(instructions: &str) -> ServerHello {
         let result = format!(

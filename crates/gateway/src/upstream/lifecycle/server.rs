@@ -24,11 +24,11 @@ use crate::upstream::connection::{Connection, ConnectionOptions};
 use crate::upstream::http::Spoken;
 use crate::upstream::lifecycle::breaker::Breaker;
 use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
+use crate::upstream::lifecycle::demand::Demand;
 use crate::upstream::lifecycle::handshake::ServerHello;
-use crate::upstream::lifecycle::offer::ServerOffer;
+use crate::upstream::lifecycle::offer::{Live, ServerOffer};
 use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
-use crate::upstream::lifecycle::run_policy::{Demand, RunDefaults};
 use crate::upstream::lifecycle::state::{State, Status};
 use crate::upstream::stdio::stderr::LastWords;
 
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
-    services: Services,
+    pub(in crate::upstream) services: Services,
     /// Where its calls wait, if they may.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
@@ -51,7 +51,7 @@ pub(crate) struct Server {
     /// What its process has written to stderr, also when that has ended.
     words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
     pub(crate) signals: ServerSignals,
-    pub(in crate::upstream) demand: Demand,
+    pub(crate) demand: Demand,
 }
 
 /// How it is spoken to, as far as that was found out.
@@ -79,14 +79,6 @@ pub(crate) struct ServerSignals {
     pub(crate) is_attended: AtomicBool,
 }
 
-/// What a running server can be asked through, and what it offers.
-#[derive(Clone, Debug)]
-pub(crate) struct Live {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) listing: Arc<Listing>,
-    pub(crate) hello: Arc<ServerHello>,
-}
-
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Services) -> Self {
         let key = Identity::new(&spec.id, &spec.key);
@@ -101,7 +93,7 @@ impl Server {
         let room = (waits || max_concurrency.is_some()).then(|| {
             let rules = WaitRules {
                 waits_for_restart: waits,
-                repeats: provisions.repeat_calls,
+                repeats: waits && provisions.run.repeat_calls,
                 max_concurrency,
                 patience: provisions.patience.max(WAITING_TIME),
             };
@@ -319,11 +311,6 @@ impl Server {
         self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
     }
 
-    /// When it runs, where its entry does not say it.
-    pub(in crate::upstream) fn run_defaults(&self) -> RunDefaults {
-        self.services.run
-    }
-
     /// What a connection to it is given.
     pub(in crate::upstream) fn connection_options(&self) -> ConnectionOptions {
         // A queue that only keeps calls while the server is away is none of a connection's business: each
@@ -421,6 +408,21 @@ impl Server {
 
     pub(crate) fn waiting_calls(&self) -> usize {
         self.wait_queue.as_ref().map_or(0, |room| room.len())
+    }
+
+    /// Somebody needs it: if it sleeps, it is started, before others that nobody needs yet.
+    pub(crate) fn wake(&self) {
+        if self.demand.call() {
+            // Those who wait for its start have something to wait for from now on.
+            if self.status.borrow().state == State::Idle {
+                self.update(|status| {
+                    if status.state == State::Idle {
+                        status.state = State::Initializing;
+                    }
+                });
+            }
+            self.demand.ring();
+        }
     }
 
     /// It is to be tried again now, as if it had never failed.

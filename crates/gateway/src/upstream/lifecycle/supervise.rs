@@ -9,9 +9,11 @@ use trunkline_keeper::LaunchError;
 
 use crate::limits::{EXIT_WINDOW, EXITS_PER_WINDOW};
 use crate::upstream::http::{self, Remote};
+use crate::upstream::lifecycle::definition::Restart;
+use crate::upstream::lifecycle::run_policy::{note_asleep, starts_lazily};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase, State};
-use crate::upstream::lifecycle::supervisor::{End, Restart, Supervisor, backoff, never_started};
+use crate::upstream::lifecycle::supervisor::{End, Supervisor, backoff, never_started};
 use crate::upstream::shown::shown;
 use crate::upstream::stdio::process::Life;
 
@@ -27,7 +29,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
-    let mut sleeps = server.starts_lazily();
+    let mut sleeps = starts_lazily(server);
     loop {
         if sleeps && !woken(server, supervisor).await {
             server.update(|status| status.state = State::Stopped);
@@ -91,7 +93,7 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
 
 /// Waits until the server is needed. False: it is to end.
 async fn woken(server: &Arc<Server>, supervisor: &Supervisor) -> bool {
-    server.note_asleep();
+    note_asleep(server);
     tracing::debug!(server = %server.key, "sleeps until it is needed");
     while !server.demand.is_called() {
         tokio::select! {
@@ -110,7 +112,7 @@ async fn start(server: &Arc<Server>, supervisor: &Supervisor) -> End {
         return live(server, supervisor).await; // nothing is started here
     }
     let place = tokio::select! {
-        place = supervisor.starts.enter(server) => place,
+        place = supervisor.starts.enter(&server.demand, || server.listing().is_some()) => place,
         _ = supervisor.ending(server) => return End::Stopped,
     };
     let starting = async {

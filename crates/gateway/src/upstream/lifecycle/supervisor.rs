@@ -15,6 +15,7 @@ use crate::instance::Instance;
 use crate::limits::{BACKOFF_FIRST, BACKOFF_LONGEST, Limits, ONE_SERVER, ShutdownGrace};
 use crate::pump::Pump;
 use crate::upstream::lifecycle::declared::Declared;
+use crate::upstream::lifecycle::definition::Restart;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::start_gate::StartGate;
@@ -51,19 +52,6 @@ pub(crate) struct Supervisor {
     pub(crate) simple: bool,
     /// `Some` once the gateway ends.
     pub(crate) shutdown: watch::Receiver<Option<ShutdownGrace>>,
-}
-
-/// What becomes of a server that has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Restart {
-    /// It stays down, wherever it runs: the gateway is there for one command only.
-    OneShot,
-    /// It stays down; a server in the network is connected to again.
-    Never,
-    /// It is started again, until it has failed too often in a short time.
-    Limited,
-    /// It is started again for as long as the gateway runs, with ever longer pauses.
-    Always,
 }
 
 /// How a server's life ended.

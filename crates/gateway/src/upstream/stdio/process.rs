@@ -19,6 +19,7 @@ use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
+use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
@@ -146,7 +147,7 @@ impl<'a> Life<'a> {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
             why = self.server.condemned() => self.failed(Phase::Runtime, &why),
-            () = self.server.idled(&self.connection, &hello) => End::Idle,
+            () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         }
     }
@@ -224,7 +225,7 @@ impl<'a> Life<'a> {
             End::Stopped => drop(self.server.give_up("was stopped")),
             End::Idle => {
                 tracing::info!(server = %self.server.key, "is stopped: nothing uses it");
-                self.server.fall_asleep(&self.connection, self.supervisor).await;
+                fall_asleep(self.server, &self.connection, self.supervisor).await;
             }
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
