@@ -217,7 +217,7 @@ fn a_call_that_waits_can_be_cancelled_and_never_runs() {
 fn without_restarts_a_dead_server_leaves_the_list_at_once() {
     let room = Room::new();
     room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
-    let scene = room.open_ready(Front::Stdio, &[]);
+    let scene = room.open_ready(Front::Stdio, &["--no-restart"]);
     kill(&room, "a");
     scene.wait_list("it is out of the list", LIMIT, <[String]>::is_empty);
     scene.call(&scene.tool("a", "echo"), &nonce(1)).error();

@@ -15,6 +15,7 @@ mod http_front;
 mod http_upstream;
 mod input;
 mod kit_itself;
+mod lazy;
 mod ledger;
 mod logins;
 mod matrix;

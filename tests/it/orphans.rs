@@ -41,7 +41,7 @@ fn tree(room: &Room, name: &str) -> Value {
 fn house() -> (Room, Client) {
     let room = Room::new();
     room.config(SERVERS.map(|name| (name, tree(&room, name))));
-    let client = room.start_ready(&[]);
+    let client = room.start_ready(&["--no-restart"]);
     for name in SERVERS {
         wait_for_kin(&room, name);
     }

@@ -123,8 +123,15 @@ impl Room {
         let mut command = Command::new(program);
         command.arg("--config").arg(self.path("mcp.json")).args(flags);
         self.mark(&mut command);
-        command.env_remove("MCP_PROXY_CONFIG_PATH").env(CACHE, self.path("remembered"));
+        command.env_remove("MCP_PROXY_CONFIG_PATH").env(CACHE, self.fresh_cache());
         command
+    }
+
+    /// A cache of its own for each gateway: what one has remembered must not change what another does,
+    /// unless a test is about that.
+    pub(crate) fn fresh_cache(&self) -> PathBuf {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        self.path(&format!("remembered-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The gateway, started and initialised with the newest legacy revision.

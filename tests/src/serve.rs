@@ -27,7 +27,7 @@ impl Room {
             command.args(["--listen", "127.0.0.1:0"]);
         }
         self.mark(&mut command);
-        command.args(flags).env(CACHE, self.path("remembered"));
+        command.args(flags).env(CACHE, self.fresh_cache());
         for name in [
             "MCP_PROXY_CONFIG_PATH",
             "PORT",

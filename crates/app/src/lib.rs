@@ -91,6 +91,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Logs(asked) => commands::logs::run(&asked, environment),
         Command::Top(asked) => commands::top::run(&asked, environment),
         Command::Servers(asked) => commands::servers::run(&asked, environment),
+        Command::Cache(asked) => commands::cache::run(&asked, environment),
         Command::Completions(asked) => commands::shell::completions(&asked),
         Command::Man(asked) => commands::shell::man(&asked),
         Command::Uninstall(uninstall) => commands::install::uninstall(&uninstall, environment),

@@ -1,6 +1,6 @@
 //! The cache of what servers list, in the user's cache directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use trunkline_gateway::KnownListings;
 
@@ -12,6 +12,16 @@ const VARIABLE: &str = "TRUNKLINE_CACHE";
 /// `None`: nothing is cached, because the user switched it off or no directory is known.
 pub(crate) fn listings(environment: &Environment) -> Option<KnownListings> {
     Some(KnownListings::in_directory(cache(environment)?.join("listings")))
+}
+
+/// The cache for the servers of a config: what was cached before the config was last edited may be of other
+/// settings.
+pub(crate) fn listings_for(
+    config: Option<&Path>,
+    environment: &Environment,
+) -> Option<KnownListings> {
+    let changed = config.and_then(|file| std::fs::metadata(file).ok()?.modified().ok());
+    Some(listings(environment)?.since(changed))
 }
 
 fn cache(environment: &Environment) -> Option<PathBuf> {

@@ -9,7 +9,9 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, ServerSpec};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
-use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
+use trunkline_gateway::{
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunPolicy,
+};
 use trunkline_http::reach::Policy;
 
 use crate::cli::{Bounds, Identity, Servers};
@@ -159,7 +161,7 @@ pub(crate) fn remote_options(
         exposure: wanted.exposure,
         info: wanted.face(),
         limits: wanted.limits(),
-        restart: wanted.restart,
+        run: RunPolicy { restart: wanted.restart, ..RunPolicy::default() },
         caller_tells_failures: false,
         inherited: inherited(wanted, environment),
         declared: wanted.declared.clone(),

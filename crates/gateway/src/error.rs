@@ -70,6 +70,13 @@ pub(crate) enum CallError {
     UnknownTool { tool: String, hint: String },
     #[error("Tool not found: {tool} ({why})")]
     ToolOfAbsentServer { tool: String, server: String, why: String },
+    /// It was called by a definition that its server does not have any more. `now`: its schema, ready to be
+    /// put behind.
+    #[error(
+        "the arguments of tool `{tool}` of server `{server}` have changed since it was listed; the call did \
+         not run: ask for tools/list again, and call it by its new schema{now}"
+    )]
+    ToolChanged { tool: String, server: String, now: String },
     #[error("Resource not found: {0}")]
     UnknownResource(String),
     #[error("Prompt not found: {0}")]
@@ -171,6 +178,7 @@ impl CallError {
             }
             Self::InvalidParams(_)
             | Self::NoPrefix { .. }
+            | Self::ToolChanged { .. }
             | Self::UnknownPrompt(_)
             | Self::MissingMeta(_)
             | Self::NoEra
@@ -217,6 +225,7 @@ impl CallError {
             | Self::UnknownMethod(_)
             | Self::InvalidParams(_)
             | Self::UnknownTool { .. }
+            | Self::ToolChanged { .. }
             | Self::UnknownResource(_)
             | Self::UnknownPrompt(_)
             | Self::Unaskable { .. }

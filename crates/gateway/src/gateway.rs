@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
@@ -23,14 +23,16 @@ use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
-use crate::limits::{LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
+use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
 use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
-use crate::upstream::{Declared, Inherited, Restart, Services, Status, Supervisor, passed_on};
+use crate::upstream::{
+    Declared, Inherited, Restart, RunPolicy, Services, StartGate, Status, Supervisor, passed_on,
+};
 
 /// Everything a gateway is told from outside.
 #[derive(Debug)]
@@ -42,7 +44,8 @@ pub struct Options {
     pub exposure: Exposure,
     pub info: GatewayInfo,
     pub limits: Limits,
-    pub restart: Restart,
+    /// How servers are run, where their entries do not say it.
+    pub run: RunPolicy,
     /// The caller reports why servers failed: the log does not repeat it on stderr.
     pub caller_tells_failures: bool,
     pub inherited: Inherited,
@@ -94,7 +97,8 @@ impl Gateway {
             limits: options.limits,
             deadlines: Arc::clone(&deadlines),
             declared: options.declared,
-            restart: options.restart,
+            restart: options.run.restart,
+            starts: StartGate::new(),
             caller_tells_failures: options.caller_tells_failures,
             simple: options.info.simple,
             shutdown: farewell.subscribe(),
@@ -103,7 +107,9 @@ impl Gateway {
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             listings: options.listings.map(Arc::new),
-            waits_for_restart: options.restart == Restart::Always,
+            waits_for_restart: options.run.restart == Restart::Always,
+            patience: options.limits.start,
+            run: options.run,
             call: options.limits.call,
             ..Services::default()
         };
@@ -149,7 +155,10 @@ impl Gateway {
         let context = self.context(true);
         let session = Session::new(Arc::clone(&context));
         let latecomers = Arc::clone(&context);
-        context.tasks.spawn(async move { report_latecomers(&latecomers).await });
+        context.tasks.spawn(async move {
+            report_first_start(&latecomers).await;
+            report_latecomers(&latecomers).await;
+        });
         let message_limit = self.limits.message;
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
@@ -261,6 +270,25 @@ impl Gateway {
             drop(timeout(LAST_GRANT, logins.close()).await);
         }
     }
+}
+
+/// Says what the first list of tools waits for, where that takes a while: servers that were never seen before.
+async fn report_first_start(context: &SessionContext) {
+    sleep(FIRST_WORD).await;
+    let servers = context.registry.servers();
+    let unknown: Vec<_> = servers.iter().filter(|server| !server.is_listed()).collect();
+    if unknown.is_empty() || context.gateway_info.simple {
+        return;
+    }
+    let names: Vec<_> = unknown.iter().map(|server| server.key.to_string()).collect();
+    let left = context.start_deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    tracing::warn!(
+        "waiting for {} of {} servers to start: {}; the first list of tools waits for them up to \
+         {left:.0} s more, the next start will not",
+        unknown.len(),
+        servers.len(),
+        names.join(", "),
+    );
 }
 
 /// Logs each server that missed the start deadline.

@@ -46,11 +46,12 @@ pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use gateway_info::GatewayInfo;
-pub use known_listings::KnownListings;
+pub use known_listings::{CachedListing, CachedRecord, KnownListings};
 pub use limits::{Limits, shorten_waits, shortened};
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
-    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, TOLD, client_tls,
+    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, State, Status, TOLD,
+    client_tls,
 };

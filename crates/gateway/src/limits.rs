@@ -31,6 +31,15 @@ impl Default for Limits {
     }
 }
 
+/// Servers that start at a time although nobody waits for them, at least: on one processor, too, most of a
+/// start is waiting.
+pub(crate) const LEAST_STARTS: usize = 4;
+/// How often it is looked at, at least, whether a server is used that is stopped when it is not.
+pub(crate) const LONGEST_IDLE_LOOK: Duration = Duration::from_secs(30);
+
+/// After so long a start says what the first list of tools waits for: sooner it is not worth a line.
+pub(crate) const FIRST_WORD: Duration = Duration::from_millis(1500);
+
 /// A message at least this long moves through a queue without being copied.
 pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 
@@ -77,12 +86,14 @@ pub(crate) const PAGES_PER_LISTING: usize = 256;
 pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
 
 /// What is remembered of servers between two runs: bytes of each text (clients are told 4,000 characters of
-/// all servers together), bytes of a record, and how many records. A record is rewritten once a day while the
-/// server says the same, so that the oldest can be told. What a process that was killed has left half written
-/// is removed after a while.
+/// all servers together), bytes of a record (two hundred large tools fill a tenth of it), how many records, and
+/// the bytes of all. A record is rewritten once a day while the server says the same, so that the oldest can be
+/// told; an older one is not relied on without asking its server. What a process that was killed has left half
+/// written is removed after a while.
 pub(crate) const REMEMBERED_TEXT: usize = 16 * 1024;
-pub(crate) const LARGEST_RECORD: u64 = 256 * 1024;
+pub(crate) const LARGEST_RECORD: u64 = 4 * 1024 * 1024;
 pub(crate) const REMEMBERED_LISTINGS: usize = 256;
+pub(crate) const REMEMBERED_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) const SEEN_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const STALE_TEMPORARY: Duration = Duration::from_secs(60 * 60);
 

@@ -9,6 +9,7 @@ mod passage;
 mod prompts;
 mod questions;
 mod remembered;
+mod remembered_lists;
 mod remote;
 mod resources;
 mod templates;

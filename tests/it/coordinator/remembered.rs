@@ -24,6 +24,17 @@ fn entry(room: &Room, words: &str) -> Value {
 }
 
 fn write(room: &Room, words: &str) {
+    room.config([("rail", shell_entry(room, words))]);
+}
+
+/// Started at once, although what it lists is remembered.
+fn write_eager(room: &Room, words: &str) {
+    let mut entry = shell_entry(room, words);
+    entry["start"] = json!("eager");
+    room.config([("rail", entry)]);
+}
+
+fn shell_entry(room: &Room, words: &str) -> Value {
     let mut entry = entry(room, words);
     let fake = entry["command"].take();
     let args = entry["args"].as_array().expect("arguments").clone();
@@ -33,22 +44,22 @@ fn write(room: &Room, words: &str) {
     all.push(json!(format!("--token={SECRET}")));
     entry["command"] = json!("sh");
     entry["args"] = Value::Array(all);
-    room.config([("rail", entry)]);
+    entry
 }
 
-fn cache(room: &Room) -> PathBuf {
+pub(super) fn cache(room: &Room) -> PathBuf {
     room.path("cache")
 }
 
 /// The gateway as somebody runs it whose cache is this room's.
-fn command(room: &Room, flags: &[&str]) -> Command {
+pub(super) fn command(room: &Room, flags: &[&str]) -> Command {
     let mut command = room.trunkline(flags);
     command.env("XDG_CACHE_HOME", cache(room)).env_remove("TRUNKLINE_CACHE");
     command
 }
 
 /// Every file below a directory.
-fn files(below: &Path) -> Vec<PathBuf> {
+pub(super) fn files(below: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(below) else { return Vec::new() };
     let entries = entries.filter_map(Result::ok).map(|entry| entry.path());
     let mut all: Vec<_> =
@@ -91,13 +102,15 @@ fn co_9_what_a_server_said_when_it_last_ran_is_told_before_it_runs_again() {
     let answer = modern.discover();
     assert!(told(&answer).contains(&line), "{answer}");
     // What a server that runs says counts, and is remembered instead.
-    write(&room, "Trains leave at one.");
+    write_eager(&room, "Trains leave at one.");
     room.open_gate("go");
     let client = Client::spawn(command(&room, &["--start-timeout", "25"]));
     assert!(told(&client.initialize("2025-11-25")).contains("Trains leave"));
-    client.list();
-    let again = client.request(kit::mcp::initialize("\"again\"", "2025-11-25"));
-    assert!(told(&again).contains("Trains leave at one."), "{again}");
+    process::wait_until("the server that runs is quoted", LIMIT, || {
+        let id = client.fresh_id();
+        let again = client.request(kit::mcp::initialize(&id, "2025-11-25"));
+        told(&again).contains("Trains leave at one.")
+    });
     let text = || files(&cache(&room)).iter().map(read).collect::<String>();
     process::wait_until("the new words are kept", LIMIT, || text().contains("at one."));
     std::fs::remove_file(room.path("go")).expect("the gate is a file");

@@ -83,14 +83,14 @@ pub(crate) fn framing() -> Vec<Row> {
         harmless("space around", say::steps([say::raw(format!(" \t{whole} \t\r\n"))])),
         Row {
             name: "a whole answer without a newline, then the end",
-            flags: &[],
+            flags: &["--no-restart"],
             bad: say::steps([say::raw(whole), say::exit(0)]),
             caller: Caller::OwnError(&["may have run"]),
             after: After::Gone,
         },
         Row {
             name: "half an answer, then the end",
-            flags: &[],
+            flags: &["--no-restart"],
             bad: say::steps([say::raw(r#"{"jsonrpc":"2.0","id":@ID@,"res"#), say::exit(0)]),
             caller: Caller::OwnError(&["may have run"]),
             after: After::Gone,
@@ -368,12 +368,13 @@ fn deaths(flags: &'static [&'static str], after: After) -> Vec<Row> {
 
 #[test]
 fn k8_a_death_in_the_middle_of_a_call_is_told_at_once() {
-    check(deaths(&[], After::Gone));
+    check(deaths(&["--no-restart"], After::Gone));
 }
 
 #[test]
 fn k8_with_restart_a_new_process_takes_over_and_nothing_is_sent_again() {
     check(deaths(&["--restart"], After::Replaced));
+    check(deaths(&[], After::Replaced));
 }
 
 #[test]

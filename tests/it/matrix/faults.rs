@@ -76,8 +76,8 @@ fn k8_a_death_in_the_middle_of_a_call_is_told_at_once_in_any_era() {
         if !upstream.is_stdio() {
             return;
         }
-        // `serve` starts what has failed again.
-        let after = if front.is_stdio() { After::Gone } else { After::Replaced };
+        // What has failed is started again.
+        let after = After::Replaced;
         let death = |name, step| Row {
             name,
             flags: &[],

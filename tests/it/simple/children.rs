@@ -8,7 +8,7 @@ use kit::room::{MARK, Room};
 use kit::{LIMIT, SOON, bin, ledger, process, say};
 use serde_json::{Value, json};
 
-use super::{programs, report};
+use super::{programs, programs_without_restart, report};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
@@ -143,7 +143,7 @@ fn fr_009_sc_007_a_child_that_dies_later_leaves_the_list_at_once() {
         .to_vec();
     servers.push(("ok".to_owned(), room.fake("ok").tool("echo", say::echo()).entry()));
     room.config_of(servers);
-    for (name, command) in programs(&room) {
+    for (name, command) in programs_without_restart(&room) {
         let client = Client::spawn(command);
         client.initialize("2025-11-25");
         assert_eq!(client.list().len(), 11, "{name}");
@@ -165,7 +165,7 @@ fn fr_009_a_child_that_dies_between_calls_is_noticed_without_one() {
     let room = Room::new();
     let crasher = room.fake("crasher").tool("echo", say::echo()).entry();
     room.config([("crasher", crasher), ("ok", room.fake("ok").tool("echo", say::echo()).entry())]);
-    let client = room.start_ready(&[]);
+    let client = room.start_ready(&["--no-restart"]);
     let [pid] = ledger::started(&room.ledger("crasher"))[..] else { panic!("one process") };
     process::kill(pid, rustix::process::Signal::KILL);
     client.wait_for("list_changed", SOON, |line| line.is_notification(LIST_CHANGED));
@@ -179,7 +179,7 @@ fn state_1_a_child_counts_only_from_running_on() {
     let wait = say::steps([say::gate(&room, "go"), say::usual()]);
     let late = room.fake("late").on("initialize", wait).tool("echo", say::echo()).entry();
     room.config([("late", late), ("ok", room.fake("ok").tool("echo", say::echo()).entry())]);
-    let client = room.start(&["--start-timeout", "1"]);
+    let client = room.start(&["--start-timeout", "1", "--no-restart"]);
     assert_eq!(client.list_names(), ["ok:echo"], "initializing: not in the registry");
     room.open_gate("go");
     client.wait_for("list_changed", LIMIT, |line| line.is_notification(LIST_CHANGED));
@@ -192,11 +192,11 @@ fn state_1_a_child_counts_only_from_running_on() {
 }
 
 #[test]
-fn state_1_a_failed_child_stays_down_unless_restart() {
+fn state_1_a_failed_child_stays_down_with_no_restart() {
     let room = Room::new();
     let die = say::steps([say::exit(1)]);
     room.config([("a", room.fake("a").tool("die", die).tool("echo", say::echo()).entry())]);
-    let client = room.start_ready(&[]);
+    let client = room.start_ready(&["--no-restart"]);
     client.call("a:die", "{}").error();
     client.wait_for("list_changed", SOON, |line| line.is_notification(LIST_CHANGED));
     // Twice the first backoff: time enough for a restart nobody asked for.
@@ -208,18 +208,34 @@ fn state_1_a_failed_child_stays_down_unless_restart() {
 }
 
 #[test]
-fn state_1_with_restart_a_failed_child_comes_back_and_is_announced() {
+fn state_1_a_failed_child_comes_back_and_stays_listed_meanwhile() {
+    for flags in [&[][..], &["--restart"]] {
+        let room = Room::new();
+        let die = say::steps([say::exit(1)]);
+        room.config([("a", room.fake("a").tool("die", die).tool("echo", say::echo()).entry())]);
+        let client = room.start_ready(flags);
+        client.call("a:die", "{}").error();
+        assert_eq!(client.list_names().len(), 2, "it is expected back");
+        // The call waits for the next process.
+        client.assert_echo("a", "echo", "{}");
+        assert_eq!(ledger::started(&room.ledger("a")).len(), 2);
+        assert_eq!(ledger::with_method(&room.ledger("a"), "tools/call").len(), 2, "none is resent");
+        let told = client.try_wait_for(Duration::ZERO, |line| line.is_notification(LIST_CHANGED));
+        assert_eq!(told, None, "the list was the same all the time");
+    }
+}
+
+#[test]
+fn state_1_the_simple_product_starts_a_failed_child_again_on_request() {
     let room = Room::new();
     let die = say::steps([say::exit(1)]);
     room.config([("a", room.fake("a").tool("die", die).tool("echo", say::echo()).entry())]);
-    let client = room.start_ready(&["--restart"]);
+    let client = room.start_ready(&["--simple", "--restart"]);
     client.call("a:die", "{}").error();
     let again = || ledger::started(&room.ledger("a")).len() == 2;
     process::wait_until("it is started again", LIMIT, again);
     client.wait_list("the child is back", LIMIT, |names| names.len() == 2);
-    client.wait_for("list_changed", SOON, |line| line.is_notification(LIST_CHANGED));
     client.assert_echo("a", "echo", "{}");
-    assert_eq!(ledger::started(&room.ledger("a")).len(), 2);
     assert_eq!(ledger::with_method(&room.ledger("a"), "tools/call").len(), 2, "no call is resent");
 }
 

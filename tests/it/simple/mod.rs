@@ -18,6 +18,12 @@ fn programs(room: &Room) -> [(&'static str, Command); 3] {
     [("trunkline", room.trunkline(&[])), one, two]
 }
 
+/// … of which none starts a failed child again.
+fn programs_without_restart(room: &Room) -> [(&'static str, Command); 3] {
+    let [one, two] = simple_programs(room);
+    [("trunkline --no-restart", room.trunkline(&["--no-restart"])), one, two]
+}
+
 /// The two ways to the literal simple product.
 fn simple_programs(room: &Room) -> [(&'static str, Command); 2] {
     [

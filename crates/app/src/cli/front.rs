@@ -22,9 +22,12 @@ pub(crate) struct Stdio {
     /// (search); auto: all, unless there are more than the client of `--for` carries
     #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto", conflicts_with = "simple")]
     pub(crate) expose: Exposure,
-    /// Start a server that failed again, with growing pauses
+    /// Start a server that failed again, with growing pauses: the default, but for `--simple`
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Leave a server that failed down: the default of `--simple`
+    #[arg(long, conflicts_with = "restart")]
+    pub(crate) no_restart: bool,
     #[command(flatten)]
     pub(crate) identity: Identity,
     #[command(flatten)]

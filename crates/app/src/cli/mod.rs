@@ -1,5 +1,6 @@
 //! The command line: parses arguments into an `Invocation`.
 
+mod cache;
 mod client;
 mod doctor;
 mod front;
@@ -15,6 +16,7 @@ mod values;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub(crate) use cache::{CacheArgs, CacheChoice, CacheCommand};
 pub(crate) use client::{Call, ClientTarget, Prompts, Resources, Search, Tools};
 pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Top(Top),
     /// The servers of a `serve` that runs: list, add, connect, disconnect, remove
     Servers(ServersArgs),
+    /// What is remembered of servers between two starts: show it, or forget it
+    Cache(CacheArgs),
     /// Print what makes a shell complete Trunkline's commands
     Completions(Completions),
     /// Print the manual page
@@ -228,7 +232,7 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 22] = [
+const NOT_SIMPLE: [&str; 23] = [
     "serve",
     "tools",
     "search",
@@ -251,6 +255,7 @@ const NOT_SIMPLE: [&str; 22] = [
     "logs",
     "top",
     "servers",
+    "cache",
 ];
 
 fn not_simple(command: &mut clap::Command) -> UsageMessage {

@@ -120,7 +120,7 @@ impl Row {
                 "has not finished starting".to_owned(),
                 "give it more time with --start-timeout, or run its command by hand".to_owned(),
             )),
-            State::Running | State::Stopped => None,
+            State::Running | State::Stopped | State::Idle => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! One module per command, and what several of them share.
 
+pub(crate) mod cache;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod doctor;

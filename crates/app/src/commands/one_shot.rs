@@ -137,7 +137,7 @@ fn reached(url: &Url, status: &Status) -> Result<(), CommandError> {
         State::Initializing => Err(CommandError::Failed(format!(
             "{url} has not answered in time (--start-timeout gives it more)"
         ))),
-        State::Running | State::Stopped => Ok(()),
+        State::Running | State::Stopped | State::Idle => Ok(()),
     }
 }
 
@@ -259,6 +259,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         guarded: false,
         login: None,
         calls: Default::default(),
+        run: Default::default(),
     }
 }
 

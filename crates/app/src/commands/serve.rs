@@ -103,16 +103,17 @@ async fn listen(
         Err(code) => return code,
     };
     let wanted = wanted(serve);
+    let file = settings::config_path(serve.servers.config.as_deref(), environment).ok();
+    let listings = listing_cache::listings_for(file.as_deref(), environment);
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
         .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         // A platform has a store; what it remembers does not belong into a user's cache.
-        Ok(options) => Options {
-            listings: listing_cache::listings(environment).filter(|_| !serve.platform.is_wanted()),
-            ..options
-        },
+        Ok(options) => {
+            Options { listings: listings.filter(|_| !serve.platform.is_wanted()), ..options }
+        }
         Err(error) => return refuse(&error, environment),
     };
     let address = match listener.local_addr() {

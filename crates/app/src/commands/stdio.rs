@@ -1,7 +1,10 @@
 //! `trunkline --config F`: one client on standard input and output.
 
+use std::time::Duration;
+
+use trunkline_catalog::config::Start;
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Options, Restart};
+use trunkline_gateway::{Declared, Gateway, Options, Restart, RunPolicy, shortened};
 
 use crate::OK;
 use crate::cli::Stdio;
@@ -20,21 +23,28 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         identity: &stdio.identity,
         bounds: &stdio.bounds,
         simple: stdio.simple,
-        restart: if stdio.restart { Restart::Limited } else { Restart::Never },
+        restart: match (stdio.simple, stdio.restart) {
+            _ if stdio.no_restart => Restart::Never,
+            (true, false) => Restart::Never,
+            (true, true) => Restart::Limited,
+            (false, _) => Restart::Always,
+        },
         declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
         separator: DEFAULT_SEPARATOR,
         patience: None,
         exposure: stdio.expose,
     };
+    let file = settings::config_path(stdio.servers.config.as_deref(), environment).ok();
+    let listings = listing_cache::listings_for(file.as_deref(), environment);
+    let listings = listings.filter(|_| !stdio.simple);
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
         .first(false)
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
-        Ok(options) => Options {
-            listings: listing_cache::listings(environment).filter(|_| !stdio.simple),
-            ..options
-        },
+        Ok(options) => {
+            Options { run: run_policy(wanted.restart, listings.is_some()), listings, ..options }
+        }
         Err(error) => return refuse(&error, environment),
     };
     let served = block_on(async {
@@ -48,5 +58,20 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+/// After so long without use a server is stopped, unless its entry says otherwise: a pause between two tasks is
+/// shorter, and the night is longer.
+const IDLE_STOP: Duration = Duration::from_secs(15 * 60);
+
+/// Where what servers list is remembered, they run only when they are needed.
+fn run_policy(restart: Restart, remembers: bool) -> RunPolicy {
+    RunPolicy {
+        restart,
+        // One client makes the call again itself; copying each of its requests would cost every call.
+        repeat_calls: false,
+        start: if remembers { Start::Lazy } else { Start::Eager },
+        idle_stop: remembers.then(|| shortened(IDLE_STOP)),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn start(server: &str, status: &Status) -> Option<Finding> {
             Some(Finding::new(Grade::Error, "start", server, problem).fix(fix))
         }
         State::Running => slow(server, status.started_in?),
-        State::Stopped => None,
+        State::Stopped | State::Idle => None,
     }
 }
 

@@ -49,6 +49,11 @@ pub(super) fn value(takes: Takes) -> Value {
         Takes::Seconds { least, most } => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
+        Takes::IdleTime => json!({ "anyOf": [
+            { "type": "number", "minimum": 1, "maximum": 604_800 },
+            { "type": "string", "pattern": r"^(?:off|0*[1-9][0-9]*\s*(?:s|m|min|h|d)?)$" },
+            { "const": false },
+        ] }),
         Takes::Count { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }

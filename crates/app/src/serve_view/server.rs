@@ -33,7 +33,7 @@ impl ServerLine {
         let number = |pointer: &str| server.pointer(pointer).and_then(Value::as_f64);
         let status = text("/status");
         // What was wrong before it came back is in its page.
-        let is_up = matches!(status.as_str(), "CONNECTED" | "CONNECTING");
+        let is_up = matches!(status.as_str(), "CONNECTED" | "CONNECTING" | "IDLE");
         Self {
             id: text("/id"),
             name: text("/name"),
@@ -53,7 +53,7 @@ impl ServerLine {
 
     /// It does what it should.
     pub(crate) fn is_well(&self) -> bool {
-        !self.wanted || self.status == "CONNECTED"
+        !self.wanted || matches!(self.status.as_str(), "CONNECTED" | "IDLE")
     }
 
     fn cells(&self) -> [String; 9] {

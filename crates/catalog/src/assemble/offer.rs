@@ -51,10 +51,17 @@ pub struct Route {
     pub name_token: Box<[u8]>,
     /// The arguments that a tool's calls repeat in headers.
     pub headers: Option<Arc<[ParamHeader]>>,
+    /// Its server may hold state for whoever calls it.
+    pub keeps_state: bool,
 }
 
 impl Route {
     pub(super) fn to(server: usize, entry: &ListingEntry) -> Self {
-        Self { server, name_token: entry.name_token().into(), headers: entry.headers.clone() }
+        Self {
+            server,
+            name_token: entry.name_token().into(),
+            headers: entry.headers.clone(),
+            keeps_state: entry.declares_effects,
+        }
     }
 }

@@ -158,7 +158,7 @@ fn has_any(offer: &&Offer<'_>) -> bool {
 }
 
 fn to(server: usize, uri: &str) -> Route {
-    Route { server, name_token: encode(uri).into(), headers: None }
+    Route { server, name_token: encode(uri).into(), headers: None, keeps_state: false }
 }
 
 /// `trunkline://KEY/URI`, the key as one segment, the URI as it is.

@@ -38,7 +38,9 @@ impl ConfigChecker<'_> {
             self.exclusive("the file", standard, vs_code, &at);
         }
         self.other_keys(members, &at, &keys, None);
-        let servers = self.servers(&node.value, &at.key(&node.key.value));
+        let mut servers = self.servers(&node.value, &at.key(&node.key.value));
+        let run = self.run_rules(members, &at);
+        servers.iter_mut().for_each(|server| server.run = server.run.or(run));
         let custom = find(members, "tools").filter(|_| full);
         let known = Servers { keys: keys_of(&node.value), specs: &servers };
         let custom = custom.map(|custom| self.custom_tools(custom, &known));

@@ -7,6 +7,7 @@ use super::harmless::shown_key;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
+use super::run::{RUN, RUN_DEFAULTS};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
@@ -47,6 +48,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
             "Custom tools: each stands for several tools of several servers.",
         ),
     ],
+    more: &[&RUN_DEFAULTS],
     spellings: &[("mcpServers", "mcpServers"), ("tools", "tools"), ("customTools", "tools")],
     ..NONE
 };
@@ -106,7 +108,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[ConfigKey]; 5] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN];
+const ANY_SERVER: [&[ConfigKey]; 6] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN];
 
 /// What every server may have, besides what is said about its calls and its tools.
 const ANY: [ConfigKey; 5] = [
@@ -131,7 +133,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 32 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -164,6 +166,9 @@ pub(crate) const SPELLINGS: [(&str, &str); 32 + CALLS.len()] = with_calls([
     ("disabledTools", "disabledTools"),
     ("pinnedTools", "pinnedTools"),
     ("pinTools", "pinnedTools"),
+    ("start", "start"),
+    ("idleStop", "idleStop"),
+    ("idleTimeout", "idleStop"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

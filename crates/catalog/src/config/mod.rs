@@ -23,6 +23,7 @@ mod problem;
 mod quote;
 mod read;
 mod render;
+mod run;
 mod secrets;
 mod server;
 mod shape;
@@ -44,6 +45,6 @@ pub use secrets::Secrets;
 pub use server::is_own_header;
 pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 pub use spec::{
-    Config, ConfigNote, CustomTool, Era, Exposed, RemoteKind, Rules, ServerSpec, Share, Subtool,
-    ToolFilter, Transport, fits,
+    Config, ConfigNote, CustomTool, Era, Exposed, IdleStop, RemoteKind, Rules, RunRules,
+    ServerSpec, Share, Start, Subtool, ToolFilter, Transport, fits,
 };

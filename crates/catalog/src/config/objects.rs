@@ -27,7 +27,7 @@ impl Object {
     /// The keys that mean something, in the order of the documentation.
     pub fn keys(self) -> Vec<&'static ConfigKey> {
         match self {
-            Self::File => TOP.known.iter().collect(),
+            Self::File => TOP.known.iter().chain(TOP.more.iter().copied().flatten()).collect(),
             Self::Server => STDIO.more.iter().copied().flatten().collect(),
             Self::Stdio => STDIO.known.iter().collect(),
             Self::Remote => REMOTE.known.iter().collect(),

@@ -45,6 +45,7 @@ impl ConfigChecker<'_> {
 
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
+        let run = self.run_rules(members, at);
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -71,6 +72,7 @@ impl ConfigChecker<'_> {
             guarded: false,
             login: None,
             calls,
+            run,
         })
     }
 

@@ -52,6 +52,8 @@ pub enum Takes {
         least: f64,
         most: f64,
     },
+    /// Seconds, a text like `15m`, or `off`.
+    IdleTime,
     /// A whole number within these bounds.
     Count {
         least: u32,

@@ -1,6 +1,7 @@
 //! What a valid config says: the servers, ready to be started.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::call_rules::CallRules;
 use super::problem::{Problem, Problems};
@@ -47,6 +48,7 @@ pub struct ServerSpec {
     /// Under what its login is kept, where it may want one.
     pub login: Option<String>,
     pub calls: CallRules,
+    pub run: RunRules,
 }
 
 impl ServerSpec {
@@ -54,6 +56,29 @@ impl ServerSpec {
     pub fn file_id(key: &str) -> String {
         format!("file:{key}")
     }
+}
+
+/// When a server runs; what it does not say is decided by who starts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunRules {
+    pub start: Option<Start>,
+    pub idle_stop: Option<IdleStop>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// At once.
+    #[default]
+    Eager,
+    /// When it is first needed, once what it offers is known.
+    Lazy,
+}
+
+/// Whether a server is stopped that nothing uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleStop {
+    Off,
+    After(Duration),
 }
 
 /// Which of a server's tools there are for clients, and what they are called. Names are the

@@ -88,6 +88,9 @@ pub struct ListingEntry {
     /// The arguments that its calls repeat in headers, if it is a tool and its schema says so in a
     /// proper way.
     pub headers: Option<Arc<[ParamHeader]>>,
+    /// It is a tool whose annotations say that calls change something, and not that they may be repeated:
+    /// its server may hold state for its client.
+    pub declares_effects: bool,
 }
 
 pub type Tool = ListingEntry;
@@ -218,6 +221,23 @@ impl Listing {
         }
     }
 
+    /// The list as one result that `add_page` reads: every entry as it is, and how the list may be
+    /// kept. `None` if it was not read.
+    pub fn page(&self, kind: ListKind) -> Option<Vec<u8>> {
+        let CacheHint { ttl_ms, private } = self.cache(kind)?;
+        let mut page = format!("{{\"{}\":[", kind.member()).into_bytes();
+        for (place, entry) in self.entries(kind).iter().enumerate() {
+            if place > 0 {
+                page.push(b',');
+            }
+            page.extend_from_slice(&entry.definition);
+        }
+        let scope = if private { "private" } else { "public" };
+        let end = format!("],\"ttlMs\":{ttl_ms},\"cacheScope\":\"{scope}\"}}");
+        page.extend_from_slice(end.as_bytes());
+        Some(page)
+    }
+
     /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that
     /// changes its list for ever must not make them grow.
     pub fn replace(&mut self, kind: ListKind, mut from: Self) {
@@ -272,6 +292,7 @@ impl List {
                 "it offers the {noun} `{name}` more than once; only the first is used"
             ));
         }
+        let declares_effects = kind == ListKind::Tools && declares_effects(definition);
         let repaired = (!rules.verbatim).then(|| repair(kind, &name, definition)).flatten();
         let Some(Repaired { definition, why }) = repaired else {
             self.entries.push(ListingEntry {
@@ -279,12 +300,14 @@ impl List {
                 definition: definition.into(),
                 name_at,
                 headers,
+                declares_effects,
             });
             return Ok(None);
         };
         let (name_at, name) = identity(kind, &definition)?;
         let told = (escaped(&name), why);
-        self.entries.push(ListingEntry { name, definition: definition.into(), name_at, headers });
+        let definition = definition.into();
+        self.entries.push(ListingEntry { name, definition, name_at, headers, declares_effects });
         Ok(Some(told))
     }
 }
@@ -306,6 +329,15 @@ fn headers_of(
         }
         Err(_) => Ok(None),
     }
+}
+
+/// Do the annotations say something else than that calls only read, or may be repeated? Without annotations
+/// nothing is said.
+fn declares_effects(definition: &[u8]) -> bool {
+    let annotations = member(definition, "annotations").unwrap_or_default();
+    let hints = pick(annotations, ["readOnlyHint", "destructiveHint", "idempotentHint"]);
+    let [reads, _, repeats] = hints.map(|hint| hint == Some(b"true"));
+    hints.iter().any(Option::is_some) && !reads && !repeats
 }
 
 /// What the entry is called for by, and where that stands.

@@ -206,3 +206,42 @@ fn an_answer_without_a_list_is_refused() {
         "its answer to resources/templates/list has no `resourceTemplates` array"
     );
 }
+
+#[test]
+fn a_tool_that_says_it_changes_something_is_noted() {
+    for (annotations, expected) in [
+        ("{}", false),
+        (r#"{"title":"x"}"#, false),
+        (r#"{"readOnlyHint":true}"#, false),
+        (r#"{"readOnlyHint":false}"#, true),
+        (r#"{"destructiveHint":true}"#, true),
+        (r#"{"destructiveHint":true,"idempotentHint":true}"#, false),
+        ("[]", false),
+    ] {
+        let page = format!(r#"{{"tools":[{{"name":"a","annotations":{annotations}}}]}}"#);
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Tools, page.as_bytes(), 9).unwrap();
+        assert_eq!(listing.tools()[0].declares_effects, expected, "{annotations}");
+    }
+}
+
+#[test]
+fn a_page_of_a_listing_is_read_as_the_same_listing() {
+    let page = br#"{"tools":[ {"name" : "a","n":1.0},{"name":"b","inputSchema":5} ],"ttlMs":7,"cacheScope":"public"}"#;
+    let mut first = Listing::default();
+    first.add_page(ListKind::Tools, page, 9).unwrap();
+    let written = first.page(ListKind::Tools).unwrap();
+    let mut again = Listing::default();
+    assert_eq!(again.add_page(ListKind::Tools, &written, 9), Ok(None));
+    let bytes = |listing: &Listing| -> Vec<Vec<u8>> {
+        listing.tools().iter().map(|tool| tool.definition.to_vec()).collect()
+    };
+    assert_eq!(bytes(&again), bytes(&first));
+    assert_eq!(again.cache(ListKind::Tools), first.cache(ListKind::Tools));
+    assert_eq!(
+        again.page(ListKind::Tools),
+        Some(written),
+        "what was repaired is not repaired twice"
+    );
+    assert_eq!(first.page(ListKind::Prompts), None, "it was not read");
+}

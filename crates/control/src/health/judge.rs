@@ -14,6 +14,8 @@ pub enum ConnectionPhase {
     Failed,
     /// On request.
     Disconnected,
+    /// It sleeps until it is needed: that is no failure, and nothing is checked.
+    Idle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,6 +105,7 @@ pub fn judge(signals: &HealthSignals, rules: &HealthRules) -> (Status, Option<De
     match signals.phase {
         ConnectionPhase::Disconnected => (Status::Disconnected, None),
         ConnectionPhase::Connecting => (Status::Connecting, None),
+        ConnectionPhase::Idle => (Status::Idle, None),
         // Without a reason: the connection's own error says more than a rule could.
         ConnectionPhase::Failed => (Status::Error, None),
         ConnectionPhase::Connected if signals.failures >= rules.strikes => {
@@ -147,7 +150,9 @@ pub(super) fn health(
         Status::Connected if signals.failures > 0 || fails => HealthStatus::Unknown,
         Status::Connected if checks + signals.calls > 0 => HealthStatus::Healthy,
         // Not yet called and not yet checked is not the same as healthy.
-        Status::Connected | Status::Connecting | Status::Disconnected => HealthStatus::Unknown,
+        Status::Connected | Status::Connecting | Status::Disconnected | Status::Idle => {
+            HealthStatus::Unknown
+        }
     }
 }
 

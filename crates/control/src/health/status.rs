@@ -8,11 +8,19 @@ pub enum ServerStatus {
     Disconnected,
     Error,
     Connecting,
+    /// It sleeps until it is needed.
+    Idle,
 }
 
 impl ServerStatus {
-    pub const ALL: [Self; 5] =
-        [Self::Connected, Self::Degraded, Self::Disconnected, Self::Error, Self::Connecting];
+    pub const ALL: [Self; 6] = [
+        Self::Connected,
+        Self::Degraded,
+        Self::Disconnected,
+        Self::Error,
+        Self::Connecting,
+        Self::Idle,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -21,6 +29,7 @@ impl ServerStatus {
             Self::Disconnected => "DISCONNECTED",
             Self::Error => "ERROR",
             Self::Connecting => "CONNECTING",
+            Self::Idle => "IDLE",
         }
     }
 }

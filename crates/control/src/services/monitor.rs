@@ -79,7 +79,7 @@ impl Observations {
                 self.recorded.remove(id);
                 false
             }
-            ServerStatus::Connecting => false,
+            ServerStatus::Connecting | ServerStatus::Idle => false,
             ServerStatus::Connected | ServerStatus::Degraded | ServerStatus::Error => {
                 let before = self.recorded.get(id).map(|(before, _)| *before);
                 if before != Some(status) {

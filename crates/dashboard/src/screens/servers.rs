@@ -233,7 +233,7 @@ fn kind(server: &Value) -> Markup {
 
 /// Why it is not connected, if it is not and somebody knows.
 fn why(server: &Value) -> Option<String> {
-    let is_well = matches!(word(server, "status"), "CONNECTED" | "DISCONNECTED");
+    let is_well = matches!(word(server, "status"), "CONNECTED" | "DISCONNECTED" | "IDLE");
     message(server).filter(|_| !is_well)
 }
 

@@ -11,6 +11,7 @@ pub(super) fn badge(status: &str) -> Markup {
         "DEGRADED" => ("warn", "Degraded"),
         "ERROR" => ("bad", "Error"),
         "DISCONNECTED" => ("", "Disconnected"),
+        "IDLE" => ("", "Idle"),
         other => ("", other),
     };
     html! { span class={ "badge dot " (tone) } { (word) } }

@@ -73,7 +73,7 @@ impl Source {
 impl Read {
     pub(super) fn of(server: &Server, described: &HashMap<String, String>) -> Option<Self> {
         let said = described.get(&**server.key.id()).filter(|text| !text.is_empty()).cloned();
-        let own = || server.live().and_then(|live| live.hello.instructions.clone());
+        let own = || server.hello().and_then(|hello| hello.instructions.clone());
         Some(Self {
             source: Source::Server(server.listing()?, server.filter()),
             name: server.key.name(),

@@ -149,6 +149,9 @@ fn prepared(server: &Server, call: &ToolCall) -> Result<Vec<u8>, CallFailure> {
         let words = format!("server `{}` has no tool `{tool}`", server.key);
         return Err(failure(FailureKind::NoSuchTool, &words));
     };
+    if known.declares_effects {
+        server.demand.note_state();
+    }
     let message = request(known.name_token(), arguments, meta.as_deref());
     message
         .map_err(|what| failure(FailureKind::Unreadable, &format!("{what} must be a JSON object")))

@@ -282,15 +282,15 @@ impl Fleet {
         self.find(id).map(|server| server.spec())
     }
 
-    /// What a server says about how to use it, while it runs.
+    /// What a server says about how to use it, now or when it last ran, if that is remembered.
     pub fn instructions(&self, id: &str) -> Option<String> {
-        self.find(id)?.live()?.hello.instructions.clone()
+        self.find(id)?.hello()?.instructions.clone()
     }
 
-    /// What a server has said that it can do, while it runs.
+    /// What a server has said that it can do, now or when it last ran.
     pub fn capabilities(&self, id: &str) -> Vec<&'static str> {
-        let live = self.find(id).and_then(|server| server.live());
-        live.map(|live| live.hello.capabilities()).unwrap_or_default()
+        let hello = self.find(id).and_then(|server| server.hello());
+        hello.map(|hello| hello.capabilities()).unwrap_or_default()
     }
 
     /// The last lines that a server has written to stderr, in this life or in its last one.

@@ -1,6 +1,7 @@
 //! `KnownListings`: the records in a directory of the user, one file for each entry. Other processes may read
 //! and write them at the same time: a file is replaced as a whole.
 
+use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -11,12 +12,16 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
+use crate::known_listings::cached::{CachedListing, CachedRecord};
+use crate::known_listings::record::UnreadRecord;
 use crate::known_listings::{EntryId, KnownListing};
-use crate::limits::{LARGEST_RECORD, REMEMBERED_LISTINGS, STALE_TEMPORARY};
+use crate::limits::{LARGEST_RECORD, REMEMBERED_BYTES, REMEMBERED_LISTINGS, STALE_TEMPORARY};
 
 #[derive(Debug)]
 pub struct KnownListings {
     directory: PathBuf,
+    /// When the config last changed: what was heard before may be of other values of the same variables.
+    config_changed: Option<SystemTime>,
     /// That nothing can be written was logged.
     complained: AtomicBool,
 }
@@ -27,7 +32,17 @@ const TEMPORARY: &str = "tmp";
 impl KnownListings {
     /// The directory is made when the first record is written.
     pub fn in_directory(directory: PathBuf) -> Self {
-        Self { directory, complained: AtomicBool::new(false) }
+        Self { directory, config_changed: None, complained: AtomicBool::new(false) }
+    }
+
+    /// What was heard before this moment is listed, and its servers are asked again.
+    #[must_use]
+    pub fn since(self, config_changed: Option<SystemTime>) -> Self {
+        Self { config_changed, ..self }
+    }
+
+    pub(crate) fn config_changed(&self) -> Option<SystemTime> {
+        self.config_changed
     }
 
     /// What is remembered of this entry. A file that cannot be used is as good as none.
@@ -38,13 +53,14 @@ impl KnownListings {
             tracing::warn!("what is remembered of a server in {path} is ignored: {why}");
         };
         match self.check_directory().and_then(|()| read_bounded(&path)) {
-            Ok(bytes) => {
-                let known = KnownListing::read(&bytes);
-                if known.is_none() {
+            Ok(bytes) => match KnownListing::read(&bytes) {
+                Ok(known) => Some(known),
+                Err(UnreadRecord::Outdated) => None, // it is written anew when its server has run
+                Err(UnreadRecord::Damaged) => {
                     ignored("it is damaged, or another version of Trunkline has written it");
+                    None
                 }
-                known
-            }
+            },
             Err(error) if is_absent(&error) => None,
             Err(error) => {
                 ignored(&error.to_string());
@@ -63,6 +79,70 @@ impl KnownListings {
         }
     }
 
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Every record there is, by the key of its server.
+    pub fn cached(&self) -> io::Result<Vec<CachedListing>> {
+        let mut cached: Vec<_> = self
+            .records()?
+            .into_iter()
+            .map(|file| {
+                let known = read_bounded(&file.path).ok();
+                let known = known.and_then(|bytes| KnownListing::read(&bytes).ok());
+                let record = known.map(CachedRecord::of);
+                CachedListing { path: file.path, bytes: file.bytes, record }
+            })
+            .collect();
+        cached.sort_by_cached_key(|listing| {
+            let key = listing.record.as_ref().map(|record| record.key.clone());
+            (key, listing.path.clone())
+        });
+        Ok(cached)
+    }
+
+    /// Removes the records of this server, or all that there are. Returns how many went.
+    pub fn clear(&self, key: Option<&str>) -> io::Result<usize> {
+        let is_meant = |listing: &CachedListing| match (key, &listing.record) {
+            (None, _) => true,
+            (Some(key), Some(record)) => record.key == key,
+            (Some(_), None) => false,
+        };
+        let mut removed = 0;
+        for listing in self.cached()?.iter().filter(|listing| is_meant(listing)) {
+            match fs::remove_file(&listing.path) {
+                Ok(()) => removed += 1,
+                Err(error) if is_absent(&error) => {} // another process was faster
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The files of records. What a process has left half written long ago is removed.
+    fn records(&self) -> io::Result<Vec<RecordFile>> {
+        let files = match fs::read_dir(&self.directory) {
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
+            files => files?,
+        };
+        let mut records = Vec::new();
+        for file in files.filter_map(Result::ok) {
+            let path = file.path();
+            // Another process may have removed it meanwhile.
+            let Ok(data) = file.metadata() else { continue };
+            let Ok(changed) = data.modified() else { continue };
+            match path.extension().and_then(|ending| ending.to_str()) {
+                Some(RECORD) => records.push(RecordFile { changed, bytes: data.len(), path }),
+                Some(TEMPORARY) if is_older(changed, STALE_TEMPORARY) => {
+                    drop(fs::remove_file(&path));
+                }
+                _ => {}
+            }
+        }
+        Ok(records)
+    }
+
     /// What others may have put there is told to nobody: clients show it to their models.
     fn check_directory(&self) -> io::Result<()> {
         check_owner(&fs::metadata(&self.directory)?)
@@ -75,43 +155,48 @@ impl KnownListings {
     fn replace(&self, entry: &EntryId, listing: &KnownListing) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.check_directory()?;
-        let path = self.path(entry);
-        let is_new = !path.exists();
         let temporary = self.directory.join(temporary_name(entry));
-        let written =
-            write_new(&temporary, &listing.write()).and_then(|()| fs::rename(&temporary, &path));
+        let written = write_new(&temporary, &bounded_record(listing))
+            .and_then(|()| fs::rename(&temporary, self.path(entry)));
         if written.is_err() {
             drop(fs::remove_file(&temporary)); // it may not be there
         }
         written?;
-        if is_new {
-            self.remove_oldest()?;
-        }
-        Ok(())
+        self.remove_oldest()
     }
 
-    /// Keeps as many records as there may be, and nothing that a process has left half written.
+    /// Keeps as many records and bytes as there may be: the oldest go.
     fn remove_oldest(&self) -> io::Result<()> {
-        let mut records = Vec::new();
-        for file in fs::read_dir(&self.directory)?.filter_map(Result::ok) {
-            let path = file.path();
-            // Another process may have removed it meanwhile.
-            let Ok(changed) = file.metadata().and_then(|data| data.modified()) else { continue };
-            match path.extension().and_then(|ending| ending.to_str()) {
-                Some(RECORD) => records.push((changed, path)),
-                Some(TEMPORARY) if is_older(changed, STALE_TEMPORARY) => {
-                    drop(fs::remove_file(&path));
-                }
-                _ => {}
+        let mut records = self.records()?;
+        records.sort_by_key(|file| Reverse(file.changed));
+        let mut bytes: u64 = 0;
+        for (place, file) in records.into_iter().enumerate() {
+            bytes = bytes.saturating_add(file.bytes);
+            if place >= REMEMBERED_LISTINGS || bytes > REMEMBERED_BYTES {
+                drop(fs::remove_file(file.path)); // another process may have removed it
             }
-        }
-        records.sort();
-        let beyond = records.len().saturating_sub(REMEMBERED_LISTINGS);
-        for (_, path) in records.into_iter().take(beyond) {
-            drop(fs::remove_file(path));
         }
         Ok(())
     }
+}
+
+struct RecordFile {
+    changed: SystemTime,
+    bytes: u64,
+    path: PathBuf,
+}
+
+/// The record as it is written: without its lists if these are longer than a record may be.
+fn bounded_record(listing: &KnownListing) -> Vec<u8> {
+    let whole = listing.write();
+    if whole.len() as u64 <= LARGEST_RECORD {
+        return whole;
+    }
+    let key = &listing.key;
+    tracing::debug!("the lists of {key} are too long to be remembered: {} bytes", whole.len());
+    let mut listing = listing.clone();
+    listing.content.pages = None;
+    listing.write()
 }
 
 /// Unlike any other of this process or another one.
@@ -199,7 +284,7 @@ mod tests {
 
     fn listing(words: &str) -> KnownListing {
         let content = Content { instructions: Some(words.to_owned()), ..Content::default() };
-        KnownListing::heard(content, None, 1)
+        KnownListing::heard("s", content, None, 1)
     }
 
     #[test]
@@ -215,7 +300,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&known.path(&entry(1))), 0o600);
         assert_eq!(mode(&known.directory), 0o700);
-        fs::write(known.path(&entry(1)), vec![b'x'; 1 << 20]).unwrap();
+        fs::write(known.path(&entry(1)), vec![b'x'; 5 << 20]).unwrap();
         assert_eq!(known.read(&entry(1)), None);
     }
 
@@ -264,6 +349,57 @@ mod tests {
         assert_eq!(fs::read_dir(&known.directory).unwrap().count(), REMEMBERED_LISTINGS);
         assert_eq!(known.read(&entry(0)), None);
         assert!(known.read(&entry(REMEMBERED_LISTINGS + 3)).is_some());
+    }
+
+    #[test]
+    fn the_oldest_records_go_when_they_are_too_long_together() {
+        let scratch = Scratch::new("long");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        let page = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "x".repeat(3 << 20));
+        let pages = Some([Some(page.into_bytes()), None, None, None]);
+        let content = Content { pages, ..Content::default() };
+        let large = KnownListing::heard("s", content, None, 1);
+        let fit = usize::try_from(REMEMBERED_BYTES / (3 << 20)).unwrap();
+        for number in 0..fit + 2 {
+            known.write(&entry(number), &large);
+        }
+        let bytes: u64 = known.records().unwrap().iter().map(|file| file.bytes).sum();
+        assert!(bytes <= REMEMBERED_BYTES, "{bytes}");
+        assert!(known.read(&entry(fit + 1)).is_some(), "the newest stays");
+    }
+
+    #[test]
+    fn lists_that_are_too_long_are_not_kept_and_the_rest_is() {
+        let scratch = Scratch::new("too-long");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        let page = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "x".repeat(5 << 20));
+        let mut large = listing("words");
+        large.content.pages = Some([Some(page.into_bytes()), None, None, None]);
+        known.write(&entry(1), &large);
+        assert_eq!(known.read(&entry(1)), Some(listing("words")));
+    }
+
+    #[test]
+    fn records_are_shown_and_cleared_by_their_server() {
+        let scratch = Scratch::new("shown");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        assert!(known.cached().unwrap().is_empty() && known.clear(None).unwrap() == 0);
+        let tools = br#"{"tools":[{"name":"a"},{"name":"b"}]}"#.to_vec();
+        for (number, key) in [(1, "two"), (2, "one"), (3, "one")] {
+            let pages = Some([Some(tools.clone()), None, None, None]);
+            let content = Content { pages, ..Content::default() };
+            known.write(&entry(number), &KnownListing::heard(key, content, None, 5));
+        }
+        fs::write(scratch.0.join("damaged.json"), "{").unwrap();
+        let cached = known.cached().unwrap();
+        let keys: Vec<_> = cached.iter().map(|it| it.record.as_ref().map(|it| &*it.key)).collect();
+        assert_eq!(keys, [None, Some("one"), Some("one"), Some("two")]);
+        let counts = cached[1].record.as_ref().unwrap().counts;
+        assert_eq!(counts, Some([2, 0, 0, 0]));
+        assert_eq!(known.clear(Some("none")).unwrap(), 0);
+        assert_eq!(known.clear(Some("one")).unwrap(), 2);
+        assert_eq!(known.clear(None).unwrap(), 2, "the damaged one goes with all");
+        assert!(known.cached().unwrap().is_empty());
     }
 
     /// Two processes may write the same record: whoever reads it sees one of the two.

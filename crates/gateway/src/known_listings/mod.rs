@@ -1,13 +1,15 @@
-//! What servers said of themselves when they last ran, remembered in files of the user: clients are answered
+//! What servers said and listed when they last ran, remembered in files of the user: clients are answered
 //! before servers have started.
 //!
-//! One record for each entry of a config. It holds the server's title, instructions and extensions; tools,
-//! resources and prompts belong into the same record.
+//! One record for each entry of a config: what the server said in its handshake, and its lists as it wrote
+//! them.
 
+mod cached;
 mod entry;
 mod files;
 mod record;
 
+pub use cached::{CachedListing, CachedRecord};
 pub(crate) use entry::EntryId;
 pub use files::KnownListings;
-pub(crate) use record::{Content, KnownListing};
+pub(crate) use record::{Content, KnownListing, Pages};

@@ -177,6 +177,22 @@ impl Registry {
         self.servers().iter().all(|server| server.is_settled())
     }
 
+    /// Is what every server offers known, or not to be had by waiting for the start?
+    pub(crate) fn is_listed(&self) -> bool {
+        self.servers().iter().all(|server| server.is_listed())
+    }
+
+    /// Waits until every server of which nothing is known is running or failed, or `deadline` passes.
+    pub(crate) async fn listed(&self, deadline: Instant) {
+        let servers = self.servers();
+        let all = async {
+            for server in servers.iter().filter(|server| !server.is_listed()) {
+                server.settled().await;
+            }
+        };
+        drop(timeout_at(deadline, all).await); // elapsed: the others are listed
+    }
+
     /// Waits until every server is running or failed, or `deadline` passes. False: it passed.
     pub(crate) async fn settled(&self, deadline: Instant) -> bool {
         let servers = self.servers();

@@ -5,17 +5,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use trunkline_catalog::name::Naming;
-use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
+use trunkline_catalog::{
+    Catalog, Exposure, ListKind, Listing, Offer, Scope, ServerWords, instructions,
+};
 use trunkline_wire::members;
 
 use crate::gate::Grant;
 use crate::identity::Identity;
-use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::granted;
 use crate::registry::{Registry, WantedServers};
-use crate::upstream::{Connection, Live, OfferChanges, Server, ServerHello, object_of};
+use crate::upstream::{Connection, OfferChanges, Server, object_of};
 
 #[derive(Debug)]
 pub(crate) struct View {
@@ -113,57 +114,13 @@ struct Known {
 }
 
 impl Known {
-    fn extend(&mut self, live: &Live) {
+    fn extend(&mut self, listing: &Listing) {
         for (names, kind) in
             [(&mut self.tools, ListKind::Tools), (&mut self.prompts, ListKind::Prompts)]
         {
             let room = KNOWN_NAMES.saturating_sub(names.len());
-            let entries = live.listing.entries(kind).iter();
+            let entries = listing.entries(kind).iter();
             names.extend(entries.map(|entry| entry.name.clone()).take(room));
-        }
-    }
-}
-
-/// What a server says of itself.
-enum Said {
-    /// It runs, and has said it.
-    Now(Arc<ServerHello>),
-    /// It has not started yet, or is away, and has said it when it last ran.
-    Before(Arc<KnownListing>),
-    Nothing,
-}
-
-impl Said {
-    fn by(server: &Server) -> Self {
-        match (server.live(), server.remembered()) {
-            (Some(live), _) => Self::Now(live.hello),
-            (None, Some(known)) => Self::Before(known),
-            (None, None) => Self::Nothing,
-        }
-    }
-
-    fn title(&self) -> Option<&str> {
-        match self {
-            Self::Now(hello) => hello.title.as_deref(),
-            Self::Before(known) => known.content.title.as_deref(),
-            Self::Nothing => None,
-        }
-    }
-
-    fn instructions(&self) -> Option<&str> {
-        match self {
-            Self::Now(hello) => hello.instructions.as_deref(),
-            Self::Before(known) => known.content.instructions.as_deref(),
-            Self::Nothing => None,
-        }
-    }
-
-    /// Those that can be passed on: of a server of the stateless era. Others are not remembered.
-    fn extensions(&self) -> Option<&[u8]> {
-        match self {
-            Self::Now(hello) => hello.passed_extensions(),
-            Self::Before(known) => known.content.extensions.as_deref(),
-            Self::Nothing => None,
         }
     }
 }
@@ -230,10 +187,10 @@ impl View {
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
         let names: Vec<_> = servers.iter().map(|server| server.key.name()).collect();
-        for (server, live) in servers.iter().zip(&live) {
+        for (server, listing) in servers.iter().zip(&listings) {
             let known = known.entry(Arc::clone(server.key.id())).or_default();
-            if let Some(live) = live {
-                known.extend(live);
+            if let Some(listing) = listing {
+                known.extend(listing);
             }
         }
         let nothing = Known::default();
@@ -288,22 +245,22 @@ impl View {
         let is_whole = |key: &str| self.grant.as_ref().is_none_or(|grant| grant.all_of(key));
         let servers = self.registry.servers();
         let seen = servers.iter().filter(|server| is_whole(&server.key.name()));
-        let said: Vec<_> = seen.map(|server| Said::by(server)).collect();
-        union(said.iter().filter_map(Said::extensions))
+        let said: Vec<_> = seen.filter_map(|server| server.hello()).collect();
+        union(said.iter().filter_map(|hello| hello.passed_extensions()))
     }
 
     /// What all servers together say about themselves.
     pub(crate) fn instructions(&self) -> String {
         let snapshot = self.snapshot(); // servers that have just started are known from now on
         let seen = self.seen();
-        let said: Vec<_> = seen.iter().map(|(server, _)| Said::by(server)).collect();
+        let said: Vec<_> = seen.iter().map(|(server, _)| server.hello()).collect();
         let words: Vec<_> = seen
             .iter()
             .zip(&said)
             .map(|((_, name), said)| ServerWords {
                 key: name,
-                title: said.title(),
-                instructions: said.instructions(),
+                title: said.as_ref().and_then(|hello| hello.title.as_deref()),
+                instructions: said.as_ref().and_then(|hello| hello.instructions.as_deref()),
             })
             .collect();
         instructions(&words, &self.naming, snapshot.catalog.behind().map(|behind| &behind.names))
@@ -389,6 +346,7 @@ mod tests {
             guarded,
             login,
             calls,
+            run: Default::default(),
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

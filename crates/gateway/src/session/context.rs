@@ -60,14 +60,15 @@ impl SessionContext {
         Instant::now() < self.start_deadline
     }
 
-    /// Is there a server that is still starting, and may a request wait for it?
+    /// Is there a server that is still starting and of which nothing is known, and may a request wait for
+    /// it?
     pub(super) fn is_starting(&self) -> bool {
-        self.may_wait() && !self.registry.is_settled()
+        self.may_wait() && !self.registry.is_listed()
     }
 
     /// Waits until every server is up or has failed, so that many starts lead to one notification.
     pub(super) async fn wait_while_starting(&self) {
-        if self.is_starting() {
+        if self.may_wait() {
             self.registry.settled(self.start_deadline).await;
         }
     }

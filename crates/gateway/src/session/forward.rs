@@ -15,8 +15,10 @@ use crate::router::{Forward, ResourceAction, Subtool};
 use crate::session::client_session::Session;
 use crate::session::request::SessionRequest;
 use crate::session::tasks::{self, TaskScope, is_about_tasks, is_task_list};
-use crate::session::waiting::{confirm_when_asked, retry_when_ready, retry_when_settled};
-use crate::upstream::{Connection, Server};
+use crate::session::waiting::{
+    confirm_when_asked, retry_when_awake, retry_when_ready, retry_when_settled,
+};
+use crate::upstream::{Connection, Server, State};
 
 /// What is replaced in a request.
 type Changes<'a> = &'a [(Span, &'a [u8])];
@@ -32,7 +34,17 @@ pub(super) fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut Flush
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    note_state(&asked, owner);
     send(asked, owner.server, &[(name_at, &owner.name_token)], TaskScope::All, touched);
+}
+
+/// A server whose tools say that they change something may hold state: it is not stopped by itself.
+fn note_state(asked: &SessionRequest<'_>, owner: &Owner) {
+    if owner.keeps_state
+        && let Some(server) = asked.snapshot.server(owner.server)
+    {
+        server.demand.note_state();
+    }
 }
 
 /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
@@ -44,6 +56,7 @@ pub(super) fn call_subtool(
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    note_state(&asked, subtool.owner);
     let changes: Changes<'_> =
         &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
     send(asked, subtool.owner.server, changes, TaskScope::All, touched);
@@ -65,8 +78,15 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
         (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
         && to.action != ResourceAction::Plain
     {
-        // Subscriptions are recorded with the connection, and there is none.
-        return asked.refuse(&absent(server), touched);
+        // Subscriptions are recorded with the connection, and there is none yet.
+        return match server.status().state {
+            _ if to.action != ResourceAction::Subscribe => asked.refuse(&absent(server), touched),
+            State::Idle => retry_when_awake(&asked, Arc::clone(server)),
+            State::Initializing if asked.session.context.may_wait() => {
+                retry_when_ready(&asked, Arc::clone(server));
+            }
+            _ => asked.refuse(&absent(server), touched),
+        };
     }
     send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
 }
@@ -83,18 +103,33 @@ fn send(
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
     let Some(connection) = asked.snapshot.connection(place) else {
-        if server.definition.share == Share::PerSession {
-            return asked.refuse(&absent(server), touched); // its calls are with other processes
+        let is_shared = server.definition.share == Share::Shared;
+        if is_shared || asked.session.context.exclusive {
+            return hold(asked, server, changes, shown, touched);
         }
-        return hold(asked, server, changes, shown, touched);
+        // Its calls are with other processes; what it offers may be known before it runs.
+        return match server.listing() {
+            Some(_) => send_to_own(asked, server, (changes, shown), touched),
+            None => asked.refuse(&absent(server), touched),
+        };
     };
     // Nearly all servers are shared: their calls take the connection of the snapshot.
     if asked.session.context.exclusive || server.definition.share == Share::Shared {
         return submit(asked, server, connection, (changes, shown), touched);
     }
+    send_to_own(asked, server, (changes, shown), touched);
+}
+
+/// Passes the request on to the client's own process of a server, or to any where it needs none.
+fn send_to_own(
+    asked: SessionRequest<'_>,
+    server: &Arc<Server>,
+    (changes, shown): (Changes<'_>, TaskScope),
+    touched: &mut FlushSet,
+) {
     match own_process(&asked, server) {
         Err(error) => asked.refuse(&error, touched),
-        Ok(None) => submit(asked, server, connection, (changes, shown), touched),
+        Ok(None) => hold(asked, server, changes, shown, touched),
         Ok(Some(private)) => match private.connection() {
             Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
@@ -140,7 +175,9 @@ fn addressee(
     snapshot: &Snapshot,
     client: &Client,
 ) -> Option<Addressee> {
-    let running = |place: &usize| snapshot.connection(*place).is_some();
+    let is_expected =
+        |place| snapshot.server(place).is_some_and(|it| it.open_wait_queue().is_some());
+    let running = |place: &usize| snapshot.connection(*place).is_some() || is_expected(*place);
     let text = |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
     let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
     if let Some((_, key)) = text(address) {

@@ -121,8 +121,8 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
             // is not promised.
             None => absent,
             Some(owner) => {
-                let live = snapshot.server(owner.server).and_then(|server| server.live());
-                live.is_none_or(|live| live.hello.subscribes)
+                let hello = snapshot.server(owner.server).and_then(|server| server.hello());
+                hello.is_none_or(|hello| hello.subscribes)
             }
         });
     }
@@ -209,7 +209,11 @@ impl Subscription {
         let mut now = Vec::new();
         for uri in self.filter.uris.iter().flatten() {
             let Some(owner) = snapshot.catalog.resource(uri) else { continue };
-            let Some(connection) = snapshot.connection(owner.server) else { continue };
+            let Some(connection) = snapshot.connection(owner.server) else {
+                // One that sleeps is started: it is followed when it is up.
+                snapshot.server(owner.server).iter().for_each(|server| server.wake());
+                continue;
+            };
             let Some(own) = decode(&owner.name_token) else { continue };
             if !followed.iter().any(|held| held.is(connection, &own)) {
                 let subscriptions = &connection.subscriptions;

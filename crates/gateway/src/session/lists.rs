@@ -12,13 +12,14 @@ use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::meta_tools::prepare_search;
 use crate::session::request::SessionRequest;
-use crate::session::waiting::{all_settled, wait};
+use crate::session::waiting::{all_listed, wait};
 
-/// Answers a list request, once every server is up or has failed or the start deadline has passed.
+/// Answers a list request at once if something is known of every server. Otherwise it waits until those are
+/// up or have failed, or the start deadline has passed.
 pub(super) fn answer(asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
     let context = &asked.session.context;
     if context.is_starting() {
-        wait(asked, all_settled(context), move |asked, (), touched| send(asked, kind, touched));
+        wait(asked, all_listed(context), move |asked, (), touched| send(asked, kind, touched));
     } else {
         send(asked, kind, touched);
     }
@@ -124,8 +125,8 @@ fn needs_old_task(tool: &[u8], snapshot: &Snapshot) -> bool {
     }
     let name = member(tool, "name").and_then(decode).unwrap_or_default();
     let Some(ToolRoute::Server(owner)) = snapshot.catalog.route(&name) else { return false };
-    let connection = snapshot.connection(owner.server);
-    connection.is_some_and(|connection| connection.link.era() == Era::Legacy)
+    let hello = snapshot.server(owner.server).and_then(|server| server.hello());
+    hello.is_some_and(|hello| hello.era == Era::Legacy)
 }
 
 #[cfg(test)]

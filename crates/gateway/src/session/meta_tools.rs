@@ -18,13 +18,13 @@ use crate::registry::{Snapshot, View, read_tools};
 use crate::router::MetaToolQuery;
 use crate::session::context::SessionContext;
 use crate::session::request::SessionRequest;
-use crate::session::waiting::{all_settled, wait};
+use crate::session::waiting::{all_listed, wait};
 
 /// Searches or describes tools. It waits for starting servers, so that their tools are found, too.
 pub(super) fn search(asked: &SessionRequest<'_>, query: MetaToolQuery) {
     let context = &asked.session.context;
     let deadline = Instant::now().max(context.start_deadline) + SEEK_TIME;
-    let settled = all_settled(context);
+    let settled = all_listed(context);
     let view = Arc::clone(&context.view);
     let found = async move {
         settled.await;

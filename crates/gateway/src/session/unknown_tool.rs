@@ -14,7 +14,8 @@ use crate::registry::View;
 use crate::session::client_session::Session;
 use crate::session::meta_tools::answer_as_tool;
 use crate::session::request::SessionRequest;
-use crate::session::waiting::{retry_when_ready, wait};
+use crate::session::waiting::{retry_when_awake, retry_when_ready, wait};
+use crate::upstream::State;
 
 /// Where the name was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub(super) fn call(
     match context.view.by_prefix(name) {
         Some(server) if context.may_wait() && !server.is_settled() => {
             retry_when_ready(asked, server);
+        }
+        // What it listed may have changed while it slept.
+        Some(server) if server.status().state == State::Idle => {
+            retry_when_awake(asked, server);
         }
         _ => not_found(asked, name, named_in, touched),
     }

@@ -9,7 +9,7 @@ use trunkline_wire::scan;
 
 use crate::call::{CallHandle, Waiting};
 use crate::error::CallError;
-use crate::limits::SUBSCRIBED;
+use crate::limits::{SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
 use crate::session::context::SessionContext;
 use crate::session::request::{SessionRequest, refuse_unread};
@@ -31,6 +31,13 @@ pub(super) fn confirm_when_asked(
     wait(asked, ready, |asked, (), touched| asked.answer(b"{}", touched));
 }
 
+/// Wakes a server that sleeps, and handles the request again once it is up or has failed.
+pub(super) fn retry_when_awake(asked: &SessionRequest<'_>, server: Arc<Server>) {
+    server.wake();
+    let patience = asked.session.context.supervisor.limits.start.max(WAITING_TIME);
+    retry_by(asked, server, Instant::now() + patience);
+}
+
 /// Handles a request again once its server is up or has failed.
 pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) {
     let context = &asked.session.context;
@@ -39,24 +46,28 @@ pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) 
         true => context.start_deadline,
         false => Instant::now() + context.supervisor.limits.start,
     };
+    retry_by(asked, server, deadline);
+}
+
+fn retry_by(asked: &SessionRequest<'_>, server: Arc<Server>, deadline: Instant) {
     let ready = async move {
         drop(timeout_at(deadline, server.settled()).await);
     };
     retry(asked, ready);
 }
 
-/// Handles a request again once every server is up or has failed.
+/// Handles a request again once what every server offers is known, or it has failed.
 pub(super) fn retry_when_settled(asked: &SessionRequest<'_>) {
-    retry(asked, all_settled(&asked.session.context));
+    retry(asked, all_listed(&asked.session.context));
 }
 
-/// Resolves once every server is up or has failed, or the start deadline has passed.
-pub(super) fn all_settled(
+/// Resolves once what every server offers is known or it has failed, or the start deadline has passed.
+pub(super) fn all_listed(
     context: &SessionContext,
 ) -> impl Future<Output = ()> + Send + use<> + 'static {
     let (registry, deadline) = (Arc::clone(&context.registry), context.start_deadline);
     async move {
-        registry.settled(deadline).await;
+        registry.listed(deadline).await;
     }
 }
 

@@ -14,7 +14,7 @@ use trunkline_catalog::config::{
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     ConnectedClients, Declared, Embedder, Fleet, Gateway, GatewayInfo, HttpOptions, Inherited,
-    Limits, Options, Restart,
+    Limits, Options, Restart, RunPolicy,
 };
 use trunkline_http::reach::Policy;
 
@@ -199,7 +199,7 @@ fn options() -> Options {
         exposure: Exposure::Full,
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
-        restart: Restart::Always,
+        run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },
         caller_tells_failures: false,
         inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
         declared: Declared::everything(),
@@ -232,5 +232,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         guarded: false,
         login: None,
         calls: CallRules::default(),
+        run: Default::default(),
     }
 }

@@ -14,7 +14,7 @@ use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     CallEnded, Declared, Event, EventSink, Fleet, Gateway, GatewayInfo, Inherited, Limits, Options,
-    Restart, ToolCall,
+    Restart, RunPolicy, ToolCall,
 };
 
 use crate::server;
@@ -148,6 +148,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         share: Default::default(),
         era: Default::default(),
         calls,
+        run: Default::default(),
     }
 }
 
@@ -160,7 +161,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         exposure: trunkline_catalog::Exposure::Full,
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
-        restart: Restart::Always,
+        run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },
         caller_tells_failures: false,
         inherited: Inherited::default(),
         declared: Declared::everything(),

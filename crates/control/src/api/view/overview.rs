@@ -53,6 +53,8 @@ answer! {
         pub connecting: usize,
         pub error: usize,
         pub disconnected: usize,
+        /// They sleep until they are needed.
+        pub idle: usize,
     }
 }
 
@@ -66,6 +68,7 @@ impl ServerCounts {
             connecting: with(Status::Connecting),
             error: with(Status::Error),
             disconnected: with(Status::Disconnected),
+            idle: with(Status::Idle),
         }
     }
 }

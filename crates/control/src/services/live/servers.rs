@@ -88,6 +88,7 @@ impl LiveServers {
         match self.info(entry).map(|info| info.state) {
             Some(State::Running) => ConnectionPhase::Connected,
             Some(State::Failed(_)) => ConnectionPhase::Failed,
+            Some(State::Idle) => ConnectionPhase::Idle,
             Some(State::Initializing | State::Stopped) | None => ConnectionPhase::Connecting,
         }
     }
@@ -102,10 +103,12 @@ impl LiveServers {
             ConnectionPhase::Disconnected => ServerStatus::Disconnected,
             ConnectionPhase::Connecting => ServerStatus::Connecting,
             ConnectionPhase::Failed => ServerStatus::Error,
+            ConnectionPhase::Idle => ServerStatus::Idle,
             ConnectionPhase::Connected => {
                 // The table may lag behind the connection: what it says of a connection does not count.
                 let judged = self.health.status(&entry.id).filter(|status| {
-                    !matches!(status, ServerStatus::Connecting | ServerStatus::Disconnected)
+                    use ServerStatus::{Connecting, Disconnected, Idle};
+                    !matches!(status, Connecting | Disconnected | Idle)
                 });
                 judged.unwrap_or(ServerStatus::Connected)
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::{Era, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::config::{Era, RunRules, ServerSpec, Share, ToolFilter};
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -179,6 +179,7 @@ impl Reconciler {
             guarded: true,
             login,
             calls: connection.calls,
+            run: RunRules::default(),
         })
     }
 }

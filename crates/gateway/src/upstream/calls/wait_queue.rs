@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use trunkline_catalog::config::CallRules;
-use trunkline_wire::{Edits, scan};
+use trunkline_wire::{Edits, decode, scan};
 
 use crate::call::{CallHandle, CallOwner, Cancel, Rejected, ReplyTo};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{
     LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
-    WAITING_CALLS, WAITING_TIME,
+    WAITING_CALLS,
 };
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
@@ -25,10 +25,7 @@ use crate::upstream::connection::Connection;
 #[derive(Debug)]
 pub(crate) struct WaitQueue {
     key: Identity,
-    /// Calls are kept while their server is away.
-    pub(in crate::upstream) waits_for_restart: bool,
-    /// How many calls the server is given at a time.
-    max_concurrency: Option<usize>,
+    pub(in crate::upstream) rules: WaitRules,
     // A call is opened in its client under it, so that it is cancelled here and nowhere else.
     state: Mutex<WaitQueueState, rank::WaitingCalls>,
     /// Where the server is now.
@@ -42,12 +39,44 @@ pub(crate) struct WaitQueue {
     bell: Arc<Notify>,
 }
 
+/// Which calls wait, and how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitRules {
+    /// Calls are kept while their server is away.
+    pub(in crate::upstream) waits_for_restart: bool,
+    /// A call that was sent is kept as well, to be made again if the server is gone.
+    pub(in crate::upstream) repeats: bool,
+    /// How many calls the server is given at a time.
+    pub(in crate::upstream) max_concurrency: Option<usize>,
+    /// How long a call waits for its server.
+    pub(in crate::upstream) patience: Duration,
+}
+
+impl WaitRules {
+    /// What the config says of the calls of a server; they do not wait for a server that is gone.
+    pub(in crate::upstream) fn of(calls: &CallRules) -> Self {
+        Self {
+            waits_for_restart: false,
+            repeats: false,
+            max_concurrency: calls.max_concurrency,
+            patience: Duration::ZERO,
+        }
+    }
+
+    /// Are calls of a server that is there looked at?
+    pub(in crate::upstream) fn looks_at_calls(&self) -> bool {
+        self.repeats || self.max_concurrency.is_some()
+    }
+}
+
 #[derive(Debug, Default)]
 struct WaitQueueState {
     standing: Standing,
     calls: BTreeMap<u32, WaitingCall>,
     bytes: usize,
     last: u32,
+    /// The server was there before.
+    has_served: bool,
     /// The next step, while calls that waited for the server are sent step by step.
     step: Option<u32>,
 }
@@ -82,45 +111,30 @@ impl WaitQueue {
     /// The queue of a server; `None` if no call of it ever waits.
     pub(in crate::upstream) fn for_server(
         key: &Identity,
-        waits_for_restart: bool,
-        calls: &CallRules,
+        rules: WaitRules,
         bell: &Arc<Notify>,
     ) -> Option<Self> {
-        let most = calls.max_concurrency;
-        let waits = waits_for_restart || most.is_some();
-        waits.then(|| Self::new(key.clone(), waits_for_restart, most, Arc::clone(bell)))
+        let waits = rules.waits_for_restart || rules.max_concurrency.is_some();
+        waits.then(|| Self::new(key.clone(), rules, Arc::clone(bell)))
     }
 
-    fn new(
-        key: Identity,
-        waits_for_restart: bool,
-        max_concurrency: Option<usize>,
-        bell: Arc<Notify>,
-    ) -> Self {
+    fn new(key: Identity, rules: WaitRules, bell: Arc<Notify>) -> Self {
         let (state, turnstile) = (Mutex::default(), Mutex::default());
         let (connection, is_crowded) = (Mutex::default(), AtomicBool::new(false));
-        Self {
-            key,
-            waits_for_restart,
-            max_concurrency,
-            state,
-            connection,
-            turnstile,
-            is_crowded,
-            bell,
-        }
+        Self { key, rules, state, connection, turnstile, is_crowded, bell }
     }
 
     /// The queue of another process of the server: calls take turns there, and do not wait for it when
     /// it is gone.
     pub(in crate::upstream) fn private(&self) -> Option<Self> {
-        let max_concurrency = self.max_concurrency?;
-        Some(Self::new(self.key.clone(), false, Some(max_concurrency), Arc::clone(&self.bell)))
+        let rules = WaitRules { waits_for_restart: false, repeats: false, ..self.rules };
+        rules.max_concurrency?;
+        Some(Self::new(self.key.clone(), rules, Arc::clone(&self.bell)))
     }
 
     /// Do calls take turns, because the server is given only so many at a time?
     pub(in crate::upstream) fn has_turns(&self) -> bool {
-        self.max_concurrency.is_some()
+        self.rules.max_concurrency.is_some()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -129,7 +143,7 @@ impl WaitQueue {
 
     /// The server is away and will be back: calls to it wait.
     pub(in crate::upstream) fn open(&self) {
-        if self.waits_for_restart {
+        if self.rules.waits_for_restart {
             self.state.lock().standing = Standing::Away;
         }
     }
@@ -147,7 +161,7 @@ impl WaitQueue {
 
     /// May a call whose server has gone wait here?
     pub(crate) fn takes_calls(&self) -> bool {
-        self.waits_for_restart && self.state.lock().standing != Standing::Shut
+        self.rules.waits_for_restart && self.state.lock().standing != Standing::Shut
     }
 
     /// Keeps a call, which must hold its request (`replay`) and not be open in its client. `within`: how
@@ -159,7 +173,7 @@ impl WaitQueue {
         within: Option<Duration>,
     ) -> Result<(), Box<Rejected>> {
         let patience = match cause {
-            WaitCause::Away => WAITING_TIME,
+            WaitCause::Away => self.rules.patience,
             WaitCause::Turn => LONGEST_TURN,
         };
         let until = Instant::now() + within.unwrap_or(patience).min(patience);
@@ -199,13 +213,16 @@ impl WaitQueue {
         *self.connection.lock() = Arc::downgrade(connection);
         {
             let mut state = self.state.lock();
-            if state.standing == Standing::Away && !state.calls.is_empty() {
+            // Step by step only where new calls can be made to wait behind those.
+            let is_crowd = self.rules.looks_at_calls() && !state.calls.is_empty();
+            if state.standing == Standing::Away && is_crowd {
                 state.step = Some(0);
                 // Relaxed: a call that reads the old value goes a moment early or late, and no
                 // order is promised among calls.
                 self.is_crowded.store(true, Ordering::Relaxed);
             }
             state.standing = Standing::Serving;
+            state.has_served = true;
         }
         let mut touched = FlushSet::default();
         self.release(&mut touched);
@@ -265,7 +282,7 @@ impl WaitQueue {
         // Counting and handing over in one: else two threads would both fill the last free place.
         let _one_at_a_time = self.turnstile.lock();
         for _ in 0..most {
-            if self.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
+            if self.rules.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
             let Some(call) = self.state.lock().next() else { return };
@@ -297,7 +314,7 @@ impl WaitQueue {
         let rejected = match *rejected {
             // It has gone again at this very moment, and the call has not run.
             Rejected { reply, error: CallError::ServerGone { may_have_run: false, .. } }
-                if self.waits_for_restart =>
+                if self.rules.waits_for_restart =>
             {
                 self.missed(connection);
                 match self.keep(WaitingCall { reply, until, cause }) {
@@ -330,6 +347,27 @@ impl WaitQueue {
         touched.flush();
     }
 
+    /// Ends the waiting of tool calls that must not be sent any more. `refusal`: why, by the tool's own name.
+    pub(in crate::upstream) fn refuse(&self, refusal: impl Fn(&str) -> Option<CallError>) {
+        let refused: Vec<(WaitingCall, CallError)> = {
+            let mut state = self.state.lock();
+            let outdated: Vec<_> = state
+                .calls
+                .iter()
+                // One that may have run is told that, whatever becomes of it.
+                .filter(|(_, call)| !call.reply.has_run())
+                .filter_map(|(id, call)| Some((*id, refusal(&called_tool(&call.reply)?)?)))
+                .collect();
+            let take = |(id, error)| Some((state.remove(id)?, error));
+            outdated.into_iter().filter_map(take).collect()
+        };
+        let mut touched = FlushSet::default();
+        for (call, error) in refused {
+            fail(&call.reply, &error, &mut touched);
+        }
+        touched.flush();
+    }
+
     /// Sends the calls that can be sent, and ends those whose time is up. True if calls still wait.
     pub(crate) fn sweep(self: &Arc<Self>) -> bool {
         if self.len() == 0 {
@@ -354,9 +392,7 @@ impl WaitQueue {
         let mut touched = FlushSet::default();
         for WaitingCall { reply, cause, .. } in late {
             let error = match cause {
-                WaitCause::Away => {
-                    self.gone("did not come back in time".to_owned(), reply.has_run())
-                }
+                WaitCause::Away => self.gone(self.absence(), reply.has_run()),
                 WaitCause::Turn => {
                     let why = "it has too many calls already, and none has ended in time";
                     CallError::Busy { server: self.key.to_string(), why }
@@ -366,6 +402,14 @@ impl WaitQueue {
         }
         touched.flush();
         left
+    }
+
+    /// Why a call has waited in vain.
+    fn absence(&self) -> String {
+        match self.state.lock().has_served {
+            true => "did not come back in time".to_owned(),
+            false => format!("was still starting after {} s", self.rules.patience.as_secs()),
+        }
     }
 
     fn gone(&self, what: String, may_have_run: bool) -> CallError {
@@ -392,6 +436,15 @@ fn portion(step: u32, waiting: usize) -> usize {
     let more = usize::try_from(step / STEPS_TO_ONE_MORE).unwrap_or(usize::MAX);
     let most = LEAST_LET_IN.saturating_add(more).max(waiting / PARTS);
     if step < LAST_STEP { most.min(waiting) } else { waiting }
+}
+
+/// The tool that a waiting call is for, as its server calls it.
+fn called_tool(reply: &ReplyTo) -> Option<String> {
+    let request = &reply.replay.as_ref()?.request;
+    let message = scan(request).ok()?;
+    let is_call = *message.method() == *b"tools/call";
+    let name = decode(message.text(message.params.name)).filter(|_| is_call)?;
+    Some(name.into_owned())
 }
 
 /// Its client has cancelled it.

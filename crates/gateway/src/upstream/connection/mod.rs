@@ -182,7 +182,7 @@ impl Connection {
         if message.params.request_state.is_some() {
             return self.submit_now(message, changes, reply, touched);
         }
-        let keeps = queue.waits_for_restart && message.bytes.len() <= KEPT_REQUEST;
+        let keeps = queue.rules.repeats && message.bytes.len() <= KEPT_REQUEST;
         if reply.replay.is_none() && (keeps || queue.has_turns()) {
             reply.replay = Some(Replay::new(message, changes));
         }
@@ -370,8 +370,9 @@ pub(super) fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) ->
 // Relaxed throughout: each is a sign of its own, and nothing else is read because of it.
 #[derive(Debug)]
 pub(crate) struct ConnectionHealth {
-    /// It has answered a client.
-    was_of_use: AtomicBool,
+    /// It has answered a client since that was last looked at, and before.
+    is_used: AtomicBool,
+    was_used: AtomicBool,
     /// A health check has found out that it is of no use as it is.
     is_useless: AtomicBool,
     /// It has not answered its last health checks: it gets no further calls of clients.
@@ -384,7 +385,8 @@ pub(crate) struct ConnectionHealth {
 impl ConnectionHealth {
     pub(in crate::upstream) fn new() -> Self {
         Self {
-            was_of_use: AtomicBool::new(false),
+            is_used: AtomicBool::new(false),
+            was_used: AtomicBool::new(false),
             is_useless: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
             heard: AtomicU64::new(0),
@@ -392,11 +394,22 @@ impl ConnectionHealth {
         }
     }
 
-    /// A client's call was answered. Read first: it is written once, and read by every answer.
+    /// A client's call was answered. Read first: it is hardly ever written, and read by every answer.
     pub(in crate::upstream) fn note_use(&self) {
-        if !self.was_of_use.load(Ordering::Relaxed) {
-            self.was_of_use.store(true, Ordering::Relaxed);
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Has it answered a client since this was last asked?
+    pub(in crate::upstream) fn take_use(&self) -> bool {
+        // Before the other is cleared: at no moment does it look as if it had never been of use.
+        let is_used = self.is_used.load(Ordering::Relaxed);
+        if is_used {
+            self.was_used.store(true, Ordering::Relaxed);
+            self.is_used.store(false, Ordering::Relaxed);
+        }
+        is_used
     }
 
     /// Has it not passed its last health checks?
@@ -422,7 +435,8 @@ impl ConnectionHealth {
     pub(in crate::upstream) fn was_of_use(&self) -> bool {
         let lasted =
             self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
-        self.was_of_use.load(Ordering::Relaxed) || lasted
+        let is_used = self.is_used.load(Ordering::Relaxed) || self.was_used.load(Ordering::Relaxed);
+        is_used || lasted
     }
 
     /// Whether it fails its health checks. While it does, calls are refused at once instead of sent.

@@ -23,6 +23,7 @@ use crate::upstream::lifecycle::handshake::{self, HandshakeError, ServerHello};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes, remind};
+use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
@@ -144,13 +145,16 @@ impl<'a> Life<'a> {
         self.tasks.spawn(follow_changes(server, connection, Arc::clone(&hello), supervisor));
         self.tasks.spawn(listen::keep(Arc::clone(&self.connection), Arc::clone(&hello)));
         let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.transport));
-        self.tasks.spawn(follow_sessions(connection, line, hello, self.supervisor.clone()));
+        let sessions =
+            follow_sessions(connection, line, Arc::clone(&hello), self.supervisor.clone());
+        self.tasks.spawn(sessions);
         Ok(tokio::select! {
             trouble = attendant.attend() => self.failed(&trouble, Phase::Runtime),
             () = self.connection.broken.too_many.notified() => {
                 self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
             }
             why = self.server.condemned() => self.failed(&Trouble::new(why, ""), Phase::Runtime),
+            () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         })
     }
@@ -169,6 +173,7 @@ impl<'a> Life<'a> {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
             End::Stopped => drop(self.server.give_up("was stopped")),
+            End::Idle => fall_asleep(self.server, &self.connection, self.supervisor).await,
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.
@@ -181,7 +186,7 @@ impl<'a> Life<'a> {
             }
             // Only processes are started in another way.
             End::OtherWay => self.connection.close("is spoken to in another way", &[]),
-            End::Stopped => {
+            End::Stopped | End::Idle => {
                 // Elapsed: it is too slow to be told. Whoever cancels a call and leaves counts on it.
                 drop(timeout(GOODBYE, attendant.finish_telling()).await);
                 self.connection.close("was stopped", &[]);

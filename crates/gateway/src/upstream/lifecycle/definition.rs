@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use trunkline_catalog::config::{CallRules, Era, Secrets, Share, Transport};
+use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start, Transport};
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
@@ -22,6 +22,39 @@ pub(crate) struct ServerDefinition {
     /// Under what its login is kept.
     pub(in crate::upstream) login: Option<String>,
     pub(in crate::upstream) calls: CallRules,
+    /// When it runs.
+    pub(in crate::upstream) run: RunRules,
+}
+
+/// How the servers of a gateway are run, where their entries do not say it.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPolicy {
+    pub restart: Restart,
+    /// Calls that a server has lost are made again, where their tool allows that: each request is copied for
+    /// it. Only where servers are always started again.
+    pub repeat_calls: bool,
+    pub start: Start,
+    /// After how long without use a server is stopped; `None`: never.
+    pub idle_stop: Option<Duration>,
+}
+
+impl Default for RunPolicy {
+    fn default() -> Self {
+        Self { restart: Restart::Never, repeat_calls: true, start: Start::Eager, idle_stop: None }
+    }
+}
+
+/// What becomes of a server that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// It stays down, wherever it runs: the gateway is there for one command only.
+    OneShot,
+    /// It stays down; a server in the network is connected to again.
+    Never,
+    /// It is started again, until it has failed too often in a short time.
+    Limited,
+    /// It is started again for as long as the gateway runs, with ever longer pauses.
+    Always,
 }
 
 /// What every server is given by its gateway.
@@ -31,6 +64,10 @@ pub(crate) struct Services {
     pub(crate) observers: Option<Arc<Observers>>,
     /// Calls wait while a server is away.
     pub(crate) waits_for_restart: bool,
+    /// How long a call waits for a server that starts, at least.
+    pub(crate) patience: Duration,
+    /// When servers run, where their entries do not say it.
+    pub(crate) run: RunPolicy,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Who knows the logins of servers.

@@ -29,6 +29,8 @@ pub(crate) struct ServerHello {
     pub(crate) tasks: Option<TaskWork>,
     /// It tells of updates to its resources.
     pub(crate) subscribes: bool,
+    /// `capabilities` as the server wrote it, an object.
+    pub(in crate::upstream) raw_capabilities: Box<[u8]>,
     /// `capabilities.extensions` as the server wrote it.
     pub(crate) extensions: Option<Vec<u8>>,
     /// If it is one of our kind: who can be reached through it.
@@ -54,6 +56,10 @@ impl ServerHello {
         let of = |name| member(capabilities, name).filter(|value| *value != b"null");
         let says =
             |name, flag| of(name).and_then(|value| member(value, flag)) == Some(&b"true"[..]);
+        let raw_capabilities = match capabilities.starts_with(b"{") {
+            true => capabilities.into(),
+            false => (*b"{}").into(),
+        };
         let changing = ListKind::ALL.into_iter().filter(|kind| says(owner(*kind), "listChanged"));
         let title = ["title", "name"].iter().find_map(|key| member(info, key).and_then(decode));
         Self {
@@ -65,6 +71,7 @@ impl ServerHello {
             logs: of("logging").is_some(),
             tasks: of("tasks").map(TaskWork::read),
             subscribes: says("resources", "subscribe"),
+            raw_capabilities,
             extensions: of("extensions").filter(|it| it.starts_with(b"{")).map(<[u8]>::to_vec),
             instances,
             tools: of("tools").is_some(),

@@ -11,8 +11,9 @@ use crate::era::Era;
 use crate::limits::CHANGE_PAUSE;
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
+use crate::upstream::lifecycle::offer::Live;
 use crate::upstream::lifecycle::probe::{self, Opening};
-use crate::upstream::lifecycle::server::{Live, Server};
+use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
 use crate::upstream::shown::shown;
@@ -47,7 +48,6 @@ pub(in crate::upstream) async fn become_ready(
         duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
         "is running"
     );
-    server.remember(&hello);
     catch_up(server, connection, &hello);
     Ok(hello)
 }
@@ -59,13 +59,15 @@ fn publish(
     listing: Listing,
     supervisor: &Supervisor,
 ) {
-    for warning in server.new_warnings(&listing.warnings) {
+    for warning in server.offer.new_warnings(&listing.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
     }
     connection.link.transport.learn(&listing);
-    if connection.options.wait_queue.as_ref().is_some_and(|room| room.waits_for_restart) {
+    if connection.options.wait_queue.as_ref().is_some_and(|room| room.rules.repeats) {
         connection.repeatable.learn(&listing);
     }
+    server.refuse_outdated(&listing);
+    server.remember(hello, &listing);
     let tools = listing.tools().len();
     let live = Live {
         connection: Arc::clone(connection),

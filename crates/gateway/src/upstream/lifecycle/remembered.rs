@@ -1,13 +1,16 @@
-//! `Remembered`: what one server said when it last ran, read before it starts and kept when it runs again.
+//! `Remembered`: what one server said and listed when it last ran, read before it starts and kept when it
+//! runs again.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::task::spawn_blocking;
 use trunkline_catalog::config::{Secrets, ServerSpec};
+use trunkline_catalog::{ListKind, Listing};
 
-use crate::known_listings::{Content, EntryId, KnownListing, KnownListings};
-use crate::limits::SEEN_AGAIN;
+use crate::era::Era;
+use crate::known_listings::{Content, EntryId, KnownListing, KnownListings, Pages};
+use crate::limits::{ENTRIES_PER_LISTING, SEEN_AGAIN};
 use crate::lock::{Mutex, rank};
 use crate::upstream::lifecycle::handshake::ServerHello;
 
@@ -15,47 +18,175 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 pub(in crate::upstream) struct Remembered {
     listings: Arc<KnownListings>,
     entry: EntryId,
-    last: Mutex<Option<Arc<KnownListing>>, rank::RememberedListing>,
+    /// When the config last changed, in seconds since 1970.
+    changed: u64,
+    last: Mutex<Option<LastRecord>, rank::RememberedListing>,
+}
+
+/// What stays in memory of a record. Its lists do not: the server has them.
+#[derive(Clone, Debug)]
+struct LastRecord {
+    hash: String,
+    first_seen: u64,
+    last_seen: u64,
+    hello: Arc<ServerHello>,
 }
 
 impl Remembered {
-    /// Reads one small file: clients may ask as soon as servers are being started.
-    pub(in crate::upstream) fn read(listings: &Arc<KnownListings>, spec: &ServerSpec) -> Self {
+    /// Reads one file: clients may ask as soon as servers are being started. The second is what the server
+    /// listed, if that is remembered.
+    pub(in crate::upstream) fn read(
+        listings: &Arc<KnownListings>,
+        spec: &ServerSpec,
+    ) -> (Self, Option<Listing>) {
         let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
-        let last = listings.read(&entry).map(Arc::new);
-        Self { listings: Arc::clone(listings), entry, last: Mutex::new(last) }
+        let known = listings.read(&entry);
+        let listing = known.as_ref().and_then(|known| listing_of(known.content.pages.as_ref()?));
+        let last = known.map(|known| LastRecord {
+            hash: known.content.hash(),
+            first_seen: known.first_seen,
+            last_seen: known.last_seen,
+            hello: Arc::new(hello_of(known.content)),
+        });
+        let changed = listings.config_changed().map_or(0, seconds);
+        let listings = Arc::clone(listings);
+        (Self { listings, entry, changed, last: Mutex::new(last) }, listing)
     }
 
-    pub(in crate::upstream) fn last(&self) -> Option<Arc<KnownListing>> {
-        self.last.lock().clone()
+    /// What the server said in its handshake when it last ran.
+    pub(in crate::upstream) fn hello(&self) -> Option<Arc<ServerHello>> {
+        self.last.lock().as_ref().map(|last| Arc::clone(&last.hello))
+    }
+
+    /// Was it heard lately, and since the config was last changed?
+    pub(in crate::upstream) fn is_fresh(&self) -> bool {
+        let now = seconds(SystemTime::now());
+        self.last.lock().as_ref().is_some_and(|last| self.is_recent(last, now))
+    }
+
+    fn is_recent(&self, last: &LastRecord, now: u64) -> bool {
+        last.last_seen >= self.changed && now.saturating_sub(last.last_seen) < SEEN_AGAIN.as_secs()
     }
 
     /// Keeps what the server has said just now, without anybody waiting for that.
-    pub(in crate::upstream) fn keep(&self, hello: &ServerHello, secrets: &Secrets) {
-        let clean = |text: &String| secrets.redact(text).into_owned();
-        let extensions = hello.passed_extensions().map(String::from_utf8_lossy);
-        // What had to be cleaned of a secret may be no object any more; it is left out.
-        let extensions = extensions.filter(|text| secrets.redact(text) == *text);
-        let content = Content {
-            title: hello.title.as_ref().map(clean),
-            instructions: hello.instructions.as_ref().map(clean),
-            extensions: extensions.map(|text| text.into_owned().into_bytes()),
-        };
-        // Before 1970 is as good as then.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    pub(in crate::upstream) fn keep(
+        &self,
+        key: &str,
+        (hello, listing): (&Arc<ServerHello>, &Listing),
+        secrets: &Secrets,
+    ) {
+        let content = content_of(hello, listing, secrets);
+        let (hash, now) = (content.hash(), seconds(SystemTime::now()));
         let mut last = self.last.lock();
-        let heard = KnownListing::heard(content.bounded(), last.as_deref(), now);
-        let is_fresh = |known: &KnownListing| {
-            known.content == heard.content
-                && now.saturating_sub(known.last_seen) < SEEN_AGAIN.as_secs()
-        };
-        if last.as_deref().is_some_and(is_fresh) {
+        let same = last.as_ref().filter(|last| last.hash == hash);
+        if same.is_some_and(|same| self.is_recent(same, now)) {
             return;
         }
-        let heard = Arc::new(heard);
-        *last = Some(Arc::clone(&heard));
+        let heard = KnownListing::heard(key, content, same.map(|same| same.first_seen), now);
+        let (first_seen, last_seen) = (heard.first_seen, heard.last_seen);
+        *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(hello) });
         drop(last);
         let (listings, entry) = (Arc::clone(&self.listings), self.entry.clone());
         drop(spawn_blocking(move || listings.write(&entry, &heard)));
+    }
+}
+
+/// Before 1970 is as good as then.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What may be kept. A text with a secret in it is left out; where a list has one, no list is kept: one
+/// that lacks an entry would hide it from clients for as long as the server is not asked.
+fn content_of(hello: &ServerHello, listing: &Listing, secrets: &Secrets) -> Content {
+    let is_clean = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        secrets.redact(&text) == text
+    };
+    let clean = |text: &Option<String>| text.clone().filter(|text| is_clean(text.as_bytes()));
+    let pages: Pages = ListKind::ALL.map(|kind| listing.page(kind));
+    let capabilities = Some(hello.raw_capabilities.to_vec()).filter(|it| is_clean(it));
+    let is_whole = capabilities.is_some() && pages.iter().flatten().all(|page| is_clean(page));
+    let content = Content {
+        title: clean(&hello.title),
+        instructions: clean(&hello.instructions),
+        identity: clean(&hello.identity),
+        protocol: clean(&Some(hello.protocol.clone())).unwrap_or_default(),
+        is_modern: hello.era == Era::Modern,
+        capabilities,
+        pages: is_whole.then_some(pages),
+    };
+    content.bounded()
+}
+
+fn hello_of(content: Content) -> ServerHello {
+    let capabilities = content.capabilities.unwrap_or_else(|| b"{}".to_vec());
+    let result = [b"{\"capabilities\":", &capabilities[..], b"}"].concat();
+    let era = if content.is_modern { Era::Modern } else { Era::Legacy };
+    let mut hello = ServerHello::read(content.protocol, era, b"{}", &result, Vec::new());
+    hello.title = content.title;
+    hello.identity = content.identity;
+    hello.instructions = content.instructions;
+    hello
+}
+
+fn listing_of(pages: &Pages) -> Option<Listing> {
+    let mut listing = Listing::default();
+    for (kind, page) in ListKind::ALL.into_iter().zip(pages) {
+        if let Some(page) = page {
+            listing.add_page(kind, page, ENTRIES_PER_LISTING).ok()?;
+        }
+    }
+    Some(listing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(instructions: &str) -> ServerHello {
+        let result = format!(
+            r#"{{"instructions":"{instructions}","capabilities":{{"resources":{{"subscribe":true}}}}}}"#
+        );
+        let info = br#"{"name":"rail","version":"1"}"#;
+        ServerHello::read("2025-06-18".to_owned(), Era::Legacy, info, result.as_bytes(), vec![])
+    }
+
+    fn listing(description: &str) -> Listing {
+        let page = format!(
+            r#"{{"tools":[{{"name" : "a","description":"{description}","inputSchema":{{"type":"object"}}}}]}}"#
+        );
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Tools, page.as_bytes(), 9).unwrap();
+        listing
+    }
+
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets::new();
+        secrets.add("KEY", "the-secret-value");
+        secrets
+    }
+
+    #[test]
+    fn a_server_is_known_again_by_what_was_kept() {
+        let content = content_of(&hello("Words."), &listing("x"), &secrets());
+        let again = listing_of(content.pages.as_ref().unwrap()).unwrap();
+        assert_eq!(again.page(ListKind::Tools), listing("x").page(ListKind::Tools));
+        assert_eq!(again.page(ListKind::Prompts), None);
+        let hello = hello_of(content);
+        assert_eq!(hello.identity.as_deref(), Some("rail 1"));
+        assert_eq!(hello.instructions.as_deref(), Some("Words."));
+        assert!(hello.subscribes && hello.era == Era::Legacy);
+    }
+
+    #[test]
+    fn what_has_a_secret_in_it_is_not_kept() {
+        for description in ["uses the-secret-value", "x"] {
+            let content =
+                content_of(&hello("key: the-secret-value"), &listing(description), &secrets());
+            assert_eq!(content.instructions, None);
+            assert_eq!(content.pages.is_some(), description == "x", "{description}");
+            assert!(!format!("{content:?}").contains("the-secret-value"));
+        }
     }
 }

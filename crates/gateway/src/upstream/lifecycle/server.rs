@@ -1,6 +1,5 @@
 //! `Server`: one configured server, for as long as its config entry lasts, through all its lives.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,20 +14,21 @@ use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
-use crate::known_listings::KnownListing;
-use crate::limits::STDERR_SHOWN;
+use crate::limits::{STDERR_SHOWN, WAITING_TIME};
 use crate::lock::{Mutex, rank};
 use crate::login::Bearer;
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
-use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
+use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue, WaitRules};
 use crate::upstream::connection::{Connection, ConnectionOptions};
 use crate::upstream::http::Spoken;
 use crate::upstream::lifecycle::breaker::Breaker;
 use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
+use crate::upstream::lifecycle::demand::Demand;
 use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::offer::{Live, ServerOffer};
+use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
-use crate::upstream::lifecycle::remembered::Remembered;
 use crate::upstream::lifecycle::state::{State, Status};
 use crate::upstream::stdio::stderr::LastWords;
 
@@ -39,32 +39,19 @@ pub(crate) struct Server {
     pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
-    services: Services,
+    pub(in crate::upstream) services: Services,
     /// Where its calls wait, if they may.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
     status: watch::Sender<Status>,
     settled_once: AtomicBool,
-    offer: ServerOffer,
+    pub(in crate::upstream) offer: ServerOffer,
     pub(in crate::upstream) dialect: LearntDialect,
     pub(in crate::upstream) breaker: Mutex<Breaker, rank::ServerBreaker>,
     /// What its process has written to stderr, also when that has ended.
     words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
     pub(crate) signals: ServerSignals,
-}
-
-/// What it offers, now and before.
-#[derive(Debug, Default)]
-struct ServerOffer {
-    live: Mutex<Option<Live>, rank::ServerLive>,
-    /// The connection before this one, for what clients had subscribed to.
-    before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
-    /// What it offered when it was last there, while it is expected back.
-    kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
-    /// What it said when it last ran; `None`: nothing is remembered.
-    remembered: Option<Remembered>,
-    /// What its listings were warned about, so that it is said once.
-    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+    pub(crate) demand: Demand,
 }
 
 /// How it is spoken to, as far as that was found out.
@@ -92,17 +79,6 @@ pub(crate) struct ServerSignals {
     pub(crate) is_attended: AtomicBool,
 }
 
-/// After so many, a server's listings are not worth more words.
-const MOST_WARNINGS: usize = 1000;
-
-/// What a running server can be asked through, and what it offers.
-#[derive(Clone, Debug)]
-pub(crate) struct Live {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) listing: Arc<Listing>,
-    pub(crate) hello: Arc<ServerHello>,
-}
-
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Services) -> Self {
         let key = Identity::new(&spec.id, &spec.key);
@@ -112,10 +88,18 @@ impl Server {
             }
             _ => None,
         };
-        let remembered =
-            provisions.listings.as_ref().map(|listings| Remembered::read(listings, &spec));
+        let offer = ServerOffer::remembered(&spec, provisions);
         let waits = provisions.waits_for_restart;
-        let room = WaitQueue::for_server(&key, waits, &spec.calls, &provisions.bell).map(Arc::new);
+        let rules = WaitRules {
+            waits_for_restart: waits,
+            repeats: waits && provisions.run.repeat_calls,
+            patience: provisions.patience.max(WAITING_TIME),
+            ..WaitRules::of(&spec.calls)
+        };
+        let room = WaitQueue::for_server(&key, rules, &provisions.bell).map(Arc::new);
+        if let Some(room) = room.as_ref().filter(|_| offer.listing().is_some()) {
+            room.open(); // whoever is listed its tools may call them
+        }
         let definition = Arc::new(ServerDefinition {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
@@ -124,8 +108,8 @@ impl Server {
             guarded: spec.guarded,
             login: spec.login,
             calls: spec.calls,
+            run: spec.run,
         });
-        let offer = ServerOffer { remembered, ..ServerOffer::default() };
         let filter = Mutex::new(Arc::new(spec.filter));
         let services = provisions.clone();
         let new = Self::of(key, definition, audience, services);
@@ -153,6 +137,7 @@ impl Server {
             breaker: Mutex::default(),
             words: Mutex::default(),
             signals: ServerSignals::default(),
+            demand: Demand::default(),
         }
     }
 
@@ -176,9 +161,9 @@ impl Server {
     pub(crate) fn succeed(&self, old: &Self) {
         let before = old.connection().or_else(|| old.offer.before.lock().clone());
         *self.offer.before.lock() = before;
-        let room = self.wait_queue.as_ref().filter(|room| room.waits_for_restart);
+        let room = self.wait_queue.as_ref().filter(|room| room.rules.waits_for_restart);
         if let Some((room, listing)) = room.zip(old.listing()) {
-            *self.offer.kept.lock() = Some(listing);
+            self.offer.take_over(listing);
             room.open();
         }
     }
@@ -192,6 +177,7 @@ impl Server {
             && self.definition.guarded == spec.guarded
             && self.definition.login == spec.login
             && self.definition.calls == spec.calls
+            && self.definition.run == spec.run
     }
 
     /// What it was made of.
@@ -208,6 +194,7 @@ impl Server {
             guarded: self.definition.guarded,
             login: self.definition.login.clone(),
             calls: self.definition.calls,
+            run: self.definition.run,
         }
     }
 
@@ -272,13 +259,10 @@ impl Server {
         drop(self.status.subscribe().wait_for(|status| status.state.is_settled()).await);
     }
 
-    /// Of these warnings, those that were not given before.
-    pub(crate) fn new_warnings(&self, warnings: &[String]) -> Vec<String> {
-        let mut warned = self.offer.warned.lock();
-        if warned.len() > MOST_WARNINGS {
-            return Vec::new();
-        }
-        warnings.iter().filter(|warning| warned.insert((*warning).clone())).cloned().collect()
+    /// Is what it offers known, or will it not be known by waiting for the start? One that has failed and is
+    /// tried again is not waited for.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.has_settled() || self.offer.listing().is_some()
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {
@@ -302,15 +286,15 @@ impl Server {
         self.offer.live.lock().clone()
     }
 
-    /// What it said of itself when it last ran, in this process or an earlier one.
-    pub(crate) fn remembered(&self) -> Option<Arc<KnownListing>> {
-        self.offer.remembered.as_ref()?.last()
+    /// What it said of itself in its handshake, now or when it last ran, perhaps in an earlier process.
+    pub(crate) fn hello(&self) -> Option<Arc<ServerHello>> {
+        self.offer.hello()
     }
 
-    /// It runs, and has said this of itself.
-    pub(in crate::upstream) fn remember(&self, hello: &ServerHello) {
-        if let Some(remembered) = &self.offer.remembered {
-            remembered.keep(hello, &self.definition.secrets);
+    /// It runs, and has said and listed this.
+    pub(in crate::upstream) fn remember(&self, hello: &Arc<ServerHello>, listing: &Listing) {
+        if let Some(memory) = self.offer.memory() {
+            memory.keep(&self.key.name(), (hello, listing), &self.definition.secrets);
         }
     }
 
@@ -331,8 +315,11 @@ impl Server {
 
     /// What a connection to it is given.
     pub(in crate::upstream) fn connection_options(&self) -> ConnectionOptions {
+        // A queue that only keeps calls while the server is away is none of a connection's business: each
+        // call would have to be looked at.
+        let wait_queue = self.wait_queue.clone().filter(|room| room.rules.looks_at_calls());
         ConnectionOptions {
-            wait_queue: self.wait_queue.clone(),
+            wait_queue,
             observers: self.services.observers.clone(),
             timeout: self.definition.calls.timeout,
         }
@@ -340,7 +327,8 @@ impl Server {
 
     /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.
     pub(in crate::upstream) fn expect_back(&self) {
-        let Some(room) = self.wait_queue.as_ref().filter(|room| room.waits_for_restart) else {
+        let Some(room) = self.wait_queue.as_ref().filter(|room| room.rules.waits_for_restart)
+        else {
             return;
         };
         if let Some(live) = self.live() {
@@ -368,8 +356,18 @@ impl Server {
 
     /// What it offers, or offered before it went and is expected back.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        let live = self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
-        live.or_else(|| self.offer.kept.lock().clone())
+        self.offer.listing()
+    }
+
+    /// It lists this from now on. Calls that have waited for it and were made by an older definition of
+    /// their tool are not sent.
+    pub(in crate::upstream) fn refuse_outdated(&self, listing: &Listing) {
+        let shown = self.offer.kept.lock().clone();
+        let Some((room, shown)) = self.wait_queue.as_ref().zip(shown) else { return };
+        let outdated = OutdatedTools::between(&shown, listing);
+        if !outdated.is_empty() {
+            room.refuse(|tool| outdated.refusal(&self.key.name(), tool));
+        }
     }
 
     /// Its calls may wait for it now.
@@ -385,6 +383,7 @@ impl Server {
             return Err(Rejected::new(path, error));
         };
         room.admit(path, WaitCause::Away, self.definition.calls.timeout.or(self.services.call))?;
+        self.wake();
         room.release(touched); // it may have come back at this moment
         Ok(())
     }
@@ -413,6 +412,21 @@ impl Server {
         self.wait_queue.as_ref().map_or(0, |room| room.len())
     }
 
+    /// Somebody needs it: if it sleeps, it is started, before others that nobody needs yet.
+    pub(crate) fn wake(&self) {
+        if self.demand.call() {
+            // Those who wait for its start have something to wait for from now on.
+            if self.status.borrow().state == State::Idle {
+                self.update(|status| {
+                    if status.state == State::Idle {
+                        status.state = State::Initializing;
+                    }
+                });
+            }
+            self.demand.ring();
+        }
+    }
+
     /// It is to be tried again now, as if it had never failed.
     pub(crate) fn try_again(&self) {
         self.breaker.lock().close();
@@ -422,6 +436,7 @@ impl Server {
     /// It is to be tried again now, even if it waits for a login.
     pub(crate) fn insist(&self) {
         self.try_again();
+        self.wake();
         self.signals.insisted.notify_waiters();
     }
 
@@ -463,6 +478,7 @@ impl Server {
         let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
         match &status.state {
             State::Initializing => format!("server `{key}` is still starting; try again soon"),
+            State::Idle => format!("server `{key}` sleeps until it is needed; try again"),
             State::Running => format!("server `{key}` is running and does not offer this"),
             State::Failed(failure) => format!("server `{key}` {failure}{retry}"),
             State::Stopped => format!("server `{key}` is stopped"),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// `initializing → running | failed`, `running → failed | stopped`; with `--restart` a failed
-/// server goes back to `initializing`. One that waits for a login has failed, and is called
+/// `initializing → running | failed`, `running → failed | stopped | idle`, `idle → initializing`; where
+/// servers are started again, a failed server goes back to `initializing`. One that waits for a login has failed, and is called
 /// `needs-auth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -14,6 +14,8 @@ pub enum State {
     Running,
     Failed(Failure),
     Stopped,
+    /// It does not run, because nothing needs it; it is started when something does.
+    Idle,
 }
 
 impl State {
@@ -24,6 +26,7 @@ impl State {
             Self::Failed(failure) if failure.needs_login => "needs-auth",
             Self::Failed(_) => "failed",
             Self::Stopped => "stopped",
+            Self::Idle => "idle",
         }
     }
 

@@ -9,9 +9,11 @@ use trunkline_keeper::LaunchError;
 
 use crate::limits::{EXIT_WINDOW, EXITS_PER_WINDOW};
 use crate::upstream::http::{self, Remote};
+use crate::upstream::lifecycle::definition::Restart;
+use crate::upstream::lifecycle::run_policy::{note_asleep, starts_lazily};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase, State};
-use crate::upstream::lifecycle::supervisor::{End, Restart, Supervisor, backoff, never_started};
+use crate::upstream::lifecycle::supervisor::{End, Supervisor, backoff, never_started};
 use crate::upstream::shown::shown;
 use crate::upstream::stdio::process::Life;
 
@@ -27,16 +29,26 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
+    let mut sleeps = starts_lazily(server);
     loop {
+        if sleeps && !woken(server, supervisor).await {
+            server.update(|status| status.state = State::Stopped);
+            return;
+        }
+        sleeps = false;
         // Before the life begins: a login during it is noticed behind it.
         let version = server.bearer.as_ref().map_or(0, |bearer| bearer.version());
-        let failure = match live(server, supervisor).await {
+        let failure = match start(server, supervisor).await {
             End::Stopped => {
                 server.update(|status| status.state = State::Stopped);
                 return;
             }
             End::Failed(failure) => failure,
             End::OtherWay => continue,
+            End::Idle => {
+                sleeps = true;
+                continue;
+            }
         };
         // A missing login is no crash: it must not use up the restarts.
         if !failure.needs_login {
@@ -78,6 +90,41 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
             _ = supervisor.ending(server) => return,
         }
         begin_again(server);
+    }
+}
+
+/// Waits until the server is needed. False: it is to end.
+async fn woken(server: &Arc<Server>, supervisor: &Supervisor) -> bool {
+    note_asleep(server);
+    tracing::debug!(server = %server.key, "sleeps until it is needed");
+    while !server.demand.is_called() {
+        tokio::select! {
+            () = server.demand.changed() => {}
+            _ = supervisor.ending(server) => return false,
+        }
+    }
+    server.update(|status| status.state = State::Initializing);
+    true
+}
+
+/// One life, which begins when there is a place for one more that starts.
+async fn start(server: &Arc<Server>, supervisor: &Supervisor) -> End {
+    let is_process = matches!(server.definition.transport, Transport::Stdio { .. });
+    if !is_process {
+        return live(server, supervisor).await; // nothing is started here
+    }
+    let place = tokio::select! {
+        place = supervisor.starts.enter(&server.demand, || server.listing().is_some()) => place,
+        _ = supervisor.ending(server) => return End::Stopped,
+    };
+    let starting = async {
+        server.settled().await;
+        drop(place);
+        std::future::pending().await
+    };
+    tokio::select! {
+        end = live(server, supervisor) => end,
+        never = starting => never,
     }
 }
 

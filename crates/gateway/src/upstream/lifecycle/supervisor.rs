@@ -15,8 +15,10 @@ use crate::instance::Instance;
 use crate::limits::{BACKOFF_FIRST, BACKOFF_LONGEST, Limits, ONE_SERVER, ShutdownGrace};
 use crate::pump::Pump;
 use crate::upstream::lifecycle::declared::Declared;
+use crate::upstream::lifecycle::definition::Restart;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::start_gate::StartGate;
 use crate::upstream::lifecycle::state::{Failure, Retry, State, Status};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::stdio::launch::Inherited;
@@ -42,6 +44,8 @@ pub(crate) struct Supervisor {
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) declared: Declared,
     pub(crate) restart: Restart,
+    /// How many servers start at a time.
+    pub(crate) starts: StartGate,
     /// Whoever started the gateway tells its user why a server failed.
     pub(crate) caller_tells_failures: bool,
     /// The literal simple product: tools only.
@@ -50,25 +54,14 @@ pub(crate) struct Supervisor {
     pub(crate) shutdown: watch::Receiver<Option<ShutdownGrace>>,
 }
 
-/// What becomes of a server that has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Restart {
-    /// It stays down, wherever it runs: the gateway is there for one command only.
-    OneShot,
-    /// It stays down; a server in the network is connected to again.
-    Never,
-    /// It is started again, until it has failed too often in a short time.
-    Limited,
-    /// It is started again for as long as the gateway runs, with ever longer pauses.
-    Always,
-}
-
 /// How a server's life ended.
 pub(in crate::upstream) enum End {
     Failed(Failure),
     Stopped,
     /// It is to be started again at once, in another way: that is no failure.
     OtherWay,
+    /// Nothing has used it for a while: it sleeps until it is needed.
+    Idle,
 }
 
 /// Doubles with each exit within the window, and varies by a quarter so that servers that fell

@@ -19,6 +19,7 @@ use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
+use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
@@ -138,13 +139,16 @@ impl<'a> Life<'a> {
             self.tasks.spawn(room.let_in());
         }
         self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));
-        self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
+        let changes =
+            follow_changes(server, connection, Arc::clone(&hello), self.supervisor.clone());
+        self.tasks.spawn(changes);
         tokio::select! {
             what = self.ended(tree) => self.failed(Phase::Runtime, &what),
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
             why = self.server.condemned() => self.failed(Phase::Runtime, &why),
+            () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         }
     }
@@ -220,6 +224,10 @@ impl<'a> Life<'a> {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
             End::Stopped => drop(self.server.give_up("was stopped")),
+            End::Idle => {
+                tracing::info!(server = %self.server.key, "is stopped: nothing uses it");
+                fall_asleep(self.server, &self.connection, self.supervisor).await;
+            }
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.
@@ -236,6 +244,10 @@ impl<'a> Life<'a> {
             }
             End::OtherWay => {
                 self.connection.close("is started again", &[]);
+                ONE_SERVER
+            }
+            End::Idle => {
+                self.connection.close("was stopped because nothing used it", &[]);
                 ONE_SERVER
             }
             End::Stopped => {

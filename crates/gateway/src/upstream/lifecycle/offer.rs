@@ -1,0 +1,88 @@
+//! `ServerOffer`: what a server offers: what it lists now, listed before it went, or listed when it last ran.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_catalog::Listing;
+use trunkline_catalog::config::ServerSpec;
+
+use crate::lock::{Mutex, rank};
+use crate::upstream::connection::Connection;
+use crate::upstream::lifecycle::definition::Services;
+use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::remembered::Remembered;
+
+/// What a running server can be asked through, and what it offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Live {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) listing: Arc<Listing>,
+    pub(crate) hello: Arc<ServerHello>,
+}
+
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct ServerOffer {
+    pub(super) live: Mutex<Option<Live>, rank::ServerLive>,
+    /// The connection before this one, for what clients had subscribed to.
+    pub(super) before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
+    /// What it offered when it was last there, while it is expected.
+    pub(super) kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    /// What is kept is of a server that this one took the place of.
+    was_handed_over: AtomicBool,
+    /// What it said when it last ran; `None`: nothing is remembered.
+    remembered: Option<Remembered>,
+    /// What its listings were warned about, so that it is said once.
+    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+}
+
+/// After so many, a server's listings are not worth more words.
+const MOST_WARNINGS: usize = 1000;
+
+impl ServerOffer {
+    /// What is remembered of the server, if anything is.
+    pub(super) fn remembered(spec: &ServerSpec, services: &Services) -> Self {
+        let Some(listings) = &services.listings else { return Self::default() };
+        let (remembered, listing) = Remembered::read(listings, spec);
+        // Only where calls wait for their server: a tool is not listed that cannot be called.
+        let listing = listing.filter(|_| services.waits_for_restart);
+        let kept = Mutex::new(listing.map(Arc::new));
+        Self { kept, remembered: Some(remembered), ..Self::default() }
+    }
+
+    /// What it lists, or listed before it went and is expected back.
+    pub(super) fn listing(&self) -> Option<Arc<Listing>> {
+        let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
+        live.or_else(|| self.kept.lock().clone())
+    }
+
+    /// What it said of itself in its handshake, now or when it last ran.
+    pub(super) fn hello(&self) -> Option<Arc<ServerHello>> {
+        let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.hello));
+        live.or_else(|| self.remembered.as_ref()?.hello())
+    }
+
+    /// Of these warnings, those that were not given before.
+    pub(super) fn new_warnings(&self, warnings: &[String]) -> Vec<String> {
+        let mut warned = self.warned.lock();
+        if warned.len() > MOST_WARNINGS {
+            return Vec::new();
+        }
+        warnings.iter().filter(|warning| warned.insert((*warning).clone())).cloned().collect()
+    }
+
+    /// It offers this until it is up, as the server did whose place it takes.
+    pub(super) fn take_over(&self, listing: Arc<Listing>) {
+        // Relaxed: read by the same thread, when the server is started.
+        self.was_handed_over.store(true, Ordering::Relaxed);
+        *self.kept.lock() = Some(listing);
+    }
+
+    pub(super) fn was_handed_over(&self) -> bool {
+        self.was_handed_over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn memory(&self) -> Option<&Remembered> {
+        self.remembered.as_ref()
+    }
+}
