@@ -129,7 +129,19 @@ impl Transport {
         }
     }
 
-    /// What may have reached the server so far; to be asked before `close`.
+    /// Sends nothing more through a pipe, and says what may have reached the server in the end. To be
+    /// asked before `close`.
+    pub(crate) fn end(&self) -> Reach<'_> {
+        // The pipe is closed first: what was written after the question would be said not to have
+        // run, and be sent again. A pool is closed later: a closed one has forgotten which requests
+        // still waited in it.
+        if let Self::Pipe(outbox) = self {
+            outbox.close();
+        }
+        self.reach()
+    }
+
+    /// What may have reached the server so far.
     pub(crate) fn reach(&self) -> Reach<'_> {
         match self {
             Self::Pipe(outbox) => Reach::Written(outbox.written()),

@@ -18,9 +18,7 @@ use crate::upstream::transport::UpstreamId;
 impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
-        // Before the transport is closed: a closed pool has forgotten which requests still waited
-        // in it.
-        let reach = self.link.transport.reach();
+        let reach = self.link.transport.end();
         let mut touched = FlushSet::default();
         // Closed under the lock: a call that comes now is refused with "has not run" instead of
         // being lost.
