@@ -219,6 +219,11 @@ impl Client {
         }
     }
 
+    /// Has it been asked something by this server that it has not answered?
+    pub(crate) fn has_question_of(&self, from: &Arc<dyn CallOwner>) -> bool {
+        !self.questions.lock().of(&Arc::downgrade(from), None).is_empty()
+    }
+
     /// A server has gone, or its call: what it asked is of no use any more. `reason`: plain words.
     pub(crate) fn forget_questions_of(
         &self,

@@ -1,10 +1,12 @@
 //! When a server runs: which one sleeps until it is needed, and which one is stopped when nothing uses it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use trunkline_catalog::config::{IdleStop, Share, Start, Transport};
 
+use crate::call::CallOwner;
 use crate::era::Era;
 use crate::limits::{LEAVING_LOOK, LONGEST_IDLE_LOOK, WAITING_TIME};
 use crate::upstream::connection::Connection;
@@ -28,7 +30,7 @@ pub(in crate::upstream) fn starts_lazily(server: &Server) -> bool {
 /// Resolves when nothing has used this connection for as long as its server may be idle.
 pub(in crate::upstream) async fn idled(
     server: &Server,
-    connection: &Connection,
+    connection: &Arc<Connection>,
     hello: &ServerHello,
 ) {
     let Some(limit) = idle_limit(server) else { return std::future::pending().await };
@@ -59,8 +61,10 @@ fn idle_limit(server: &Server) -> Option<Duration> {
 }
 
 /// Would a client miss something if it were stopped now?
-fn is_in_use(server: &Server, connection: &Connection, hello: &ServerHello) -> bool {
+fn is_in_use(server: &Server, connection: &Arc<Connection>, hello: &ServerHello) -> bool {
+    let owner: Arc<dyn CallOwner> = Arc::clone(connection) as Arc<dyn CallOwner>;
     !connection.link.is_free()
+        || server.audience.all().iter().any(|client| client.has_question_of(&owner))
         || server.waiting_calls() > 0
         || !connection.subscriptions.uris().is_empty()
         || (server.definition.run.idle_stop.is_none() && may_be_missed(server, hello))
