@@ -44,6 +44,12 @@ pub(crate) fn problem(text: &str, code: u8) -> u8 {
     code
 }
 
+/// Passes lines of a shared runtime on to standard error.
+pub(crate) fn told(lines: &[u8]) {
+    // A closed stderr leaves no reader to tell.
+    drop(std::io::stderr().lock().write_all(lines));
+}
+
 pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }

@@ -70,6 +70,14 @@ impl<'r> Reload<'r> {
         Ok((path, config))
     }
 
+    /// Like `first`, for a runtime: each of its fronts has told what is odd about the config.
+    pub(super) fn first_quietly(&mut self) -> Result<(PathBuf, Config), SettingsError> {
+        let path = settings::config_path(self.wanted.servers.config.as_deref(), self.environment)?;
+        let config = settings::load(&path, self.wanted, self.environment)?;
+        self.told.news(&config.warnings);
+        Ok((path, config))
+    }
+
     /// From now on SIGHUP asks for the config to be read again.
     pub(super) fn on_hangup(mut self) -> io::Result<Self> {
         self.hangup = Some(signal(SignalKind::hangup())?);

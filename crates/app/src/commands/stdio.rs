@@ -1,31 +1,29 @@
 //! `trunkline --config F`: one client on standard input and output.
 
-use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Options, Restart};
+use trunkline_gateway::{Gateway, Options};
 
-use crate::OK;
 use crate::cli::Stdio;
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
-use crate::listing_cache;
 use crate::settings::{self, StartOptions};
+use crate::shared::{self, Fronted};
+use crate::{OK, USAGE, console, listing_cache};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
+    let wanted = StartOptions::stdio(stdio);
+    let alone = match shared::attach(stdio, &wanted, environment) {
+        Fronted::Served(code) => return code,
+        Fronted::Usage(why) => return console::problem(&format!("error: {why}\n"), USAGE),
+        Fronted::Alone => None,
+        Fronted::Impossible(why) => Some(why),
+    };
     if let Err(code) = start_logging(&stdio.servers.log, environment) {
         return code;
     }
-    let wanted = StartOptions {
-        servers: &stdio.servers,
-        identity: &stdio.identity,
-        bounds: &stdio.bounds,
-        simple: stdio.simple,
-        restart: if stdio.restart { Restart::Limited } else { Restart::Never },
-        declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
-        separator: DEFAULT_SEPARATOR,
-        patience: None,
-        exposure: stdio.expose,
-    };
+    if let Some(why) = alone {
+        tracing::warn!("servers are started for this client alone: {why}");
+    }
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
         .first(false)

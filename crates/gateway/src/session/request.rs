@@ -84,8 +84,7 @@ pub(crate) fn refuse_oversize(
     sink: &ResponseSink,
     touched: &mut FlushSet,
 ) {
-    let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
-    refuse(id, &CallError::InvalidRequest(why), sink, touched);
+    refuse(id, &CallError::over_limit(limit), sink, touched);
 }
 
 /// Refuses bytes that are no message.
