@@ -31,6 +31,7 @@ mod relay;
 mod reload;
 mod review;
 mod schema;
+mod shared;
 mod sharing;
 mod simple;
 mod slow_readers;

@@ -55,6 +55,7 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
     let with_config = |program: &Path| -> Result<Command, String> {
         let mut command = Command::new(program);
         command.arg("--config").arg(config(place, offer, &[])?);
+        command.env("TRUNKLINE_SHARED", "off"); // one process for one client
         Ok(command)
     };
     Ok(match kind {

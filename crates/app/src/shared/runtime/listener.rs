@@ -26,7 +26,7 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 /// A hello is shorter.
 const LONGEST_HELLO: usize = 16 * 1024;
 /// The front that started us connects at once.
-const FIRST_CLIENT: Duration = Duration::from_secs(30);
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
 /// Between two attempts to accept while descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
