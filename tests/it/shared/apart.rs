@@ -73,6 +73,28 @@ fn a_client_with_another_secret_has_servers_of_its_own() {
 }
 
 #[test]
+fn a_variable_that_an_edited_config_uses_parts_clients_that_differ_in_it() {
+    let room = house();
+    let secrets = ["alpha-secret-1", "beta-secret-2"];
+    let [first, second] = secrets.map(|secret| start(&room, &[("TOKEN", secret)]));
+    assert_eq!(server_of(&first), server_of(&second), "nothing uses it yet");
+    with_token(&room);
+    // The servers of before do not have the variable; nobody ever has another's.
+    let own = |client: &Client, secret: &str| {
+        let answer = client.call("a:env", "{}");
+        let Some(result) = answer.try_result() else { return false };
+        let value = scan::path(result, &["env", "GIVEN"]).and_then(scan::text);
+        assert!(value.as_deref().is_none_or(|value| value == secret), "another's secret: {answer}");
+        value.is_some()
+    };
+    for (client, secret) in [&second, &first].into_iter().zip([secrets[1], secrets[0]]) {
+        process::wait_until("each has its own", LIMIT, || own(client, secret));
+    }
+    assert_ne!(server_of(&first), server_of(&second));
+    assert_eq!(room.runtimes().len(), 2);
+}
+
+#[test]
 fn servers_that_name_their_directory_have_it_and_others_do_not_run_in_a_project() {
     let room = house();
     let folders = ["one", "two"].map(|name| room.path(name));

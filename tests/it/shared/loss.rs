@@ -43,9 +43,8 @@ fn a_call_that_was_handed_over_may_have_run_and_the_client_goes_on() {
 #[test]
 fn a_read_is_sent_again_and_a_session_is_opened_again() {
     let room = Room::shared();
-    let slow = say::steps([say::gate(&room, "go"), say::usual()]);
-    let a =
-        room.fake("a").tool("echo", say::echo()).resource("x://a", "A").on("resources/read", slow);
+    let slow = say::steps([say::gate(&room, "go"), say::result(r#"{"contents":[]}"#)]);
+    let a = room.fake("a").tool("echo", say::echo()).resource("x://a", "A").read("x://a", slow);
     room.config([("a", a.entry())]);
     let client = room.start_ready(&[]);
     client.ask("resources/subscribe", r#"{"uri":"x://a"}"#).result();
@@ -55,7 +54,7 @@ fn a_read_is_sent_again_and_a_session_is_opened_again() {
     process::kill(runtime_of(&room), Signal::KILL);
     process::wait_until("the next one has it", LIMIT, || reads() == 2);
     room.open_gate("go");
-    client.answer(&read, LIMIT).result();
+    assert_eq!(client.answer(&read, LIMIT).result(), br#"{"contents":[]}"#);
     let subscribed = || ledger::with_method(&room.ledger("a"), "resources/subscribe").len() == 2;
     process::wait_until("its subscription was renewed", LIMIT, subscribed);
     client.assert_only_protocol();

@@ -50,13 +50,16 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Err(error) => return refuse(&error, environment),
     };
     let served = block_on(async {
-        let reload = reload.on_hangup()?;
+        let attendance = Arc::new(Attendance::default());
+        let parting = Arc::clone(&attendance);
+        let own = socket.digests(environment)?;
+        let reload = reload.on_hangup()?.on_variables(move |used| parting.part(used, &own));
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let (orders, ordered) = mpsc::channel(ORDERS);
         let reception = Reception {
             fleet: fleet.clone(),
-            attendance: Arc::new(Attendance::default()),
+            attendance,
             orders,
             notices,
             config: path,

@@ -61,8 +61,7 @@ static WRITER: Mutex<Vec<WorkerGuard>> = Mutex::new(Vec::new());
 
 /// Starts logging. A log file that cannot be written is a warning: serving goes on.
 pub(crate) fn start(flags: &LogFlags, environment: &Environment) -> Result<(), LogError> {
-    let stderr = layer(flags.log_format, Destination::Stderr, Stderr::new(flags.log_format));
-    let Prepared { subscriber, writer, failed } = prepare(flags, environment, stderr, None)?;
+    let Prepared { subscriber, writer, failed } = prepare(flags, environment)?;
     // Only `main` calls this, once; a second subscriber would be refused, and that is fine.
     drop(tracing::subscriber::set_global_default(subscriber));
     *WRITER.lock() = writer;
@@ -82,7 +81,7 @@ pub(crate) fn start_runtime(
 ) -> Result<(), LogError> {
     let fronts = layer(flags.log_format, Destination::Stderr, Notices(notices));
     let own = LogFile::open_up_to(directory, LARGEST_OF_RUNTIME);
-    let Prepared { subscriber, writer, failed } = prepare(flags, environment, fronts, own.ok())?;
+    let Prepared { subscriber, writer, failed } = assemble(flags, environment, fronts, own.ok())?;
     drop(tracing::subscriber::set_global_default(subscriber));
     *WRITER.lock() = writer;
     if let Some((directory, error)) = failed {
@@ -110,8 +109,13 @@ struct Prepared {
     failed: Option<(PathBuf, io::Error)>,
 }
 
+fn prepare(flags: &LogFlags, environment: &Environment) -> Result<Prepared, LogError> {
+    let stderr = layer(flags.log_format, Destination::Stderr, Stderr::new(flags.log_format));
+    assemble(flags, environment, stderr, None)
+}
+
 /// `shown`: what people see; `own`: a file besides the one that the user may want.
-fn prepare(
+fn assemble(
     flags: &LogFlags,
     environment: &Environment,
     shown: Box<dyn Layer<Registry> + Send + Sync>,

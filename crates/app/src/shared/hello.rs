@@ -1,5 +1,6 @@
 //! `Hello`: the first line on a runtime's socket, from a client's front or from a command.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ pub(crate) struct ClientHello {
     pub(crate) linger: Duration,
     /// The number of the last question that the client was asked.
     pub(crate) last_question: u32,
+    /// A keyed hash of each variable of its environment.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 /// What a command wants of a runtime.
@@ -48,6 +51,7 @@ impl Hello {
                     "for": client.kind.map(Client::id),
                     "lingerMs": u64::try_from(client.linger.as_millis()).unwrap_or(u64::MAX),
                     "lastQuestion": client.last_question,
+                    "variables": client.variables,
                 },
             }),
             Self::Ask(ask) => {
@@ -81,6 +85,7 @@ impl Hello {
                 },
                 linger: Duration::from_millis(number(client, "lingerMs")),
                 last_question: number(client, "lastQuestion").try_into().unwrap_or_default(),
+                variables: client.get("variables").map(hashes).unwrap_or_default(),
             }));
         }
         let server = said.get("server").and_then(Value::as_str).map(str::to_owned);
@@ -92,6 +97,11 @@ impl Hello {
             _ => Err("it asks for nothing that is known here".to_owned()),
         }
     }
+}
+
+fn hashes(of: &Value) -> BTreeMap<String, String> {
+    let pairs = of.as_object().into_iter().flatten();
+    pairs.filter_map(|(name, hash)| Some((name.clone(), hash.as_str()?.to_owned()))).collect()
 }
 
 fn number(of: &Value, key: &str) -> u64 {
@@ -124,6 +134,7 @@ mod tests {
                 kind: Some("cursor".parse().unwrap()),
                 linger: Duration::from_millis(1500),
                 last_question: 1_000_000_003,
+                variables: BTreeMap::from([("A b".to_owned(), "00ff".to_owned())]),
             }),
             Hello::Ask(Ask::Status),
             Hello::Ask(Ask::Stop),

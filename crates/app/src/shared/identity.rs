@@ -13,6 +13,7 @@ use ring::hmac;
 use trunkline_catalog::config::{ServerSpec, Transport};
 
 use crate::cli::Stdio;
+use crate::environment::Environment;
 
 /// Variables that servers inherit and that differ between a terminal, an editor and a desktop of one user
 /// without changing what a server does.
@@ -87,6 +88,22 @@ impl RuntimeIdentity<'_> {
         let digest = context.sign();
         digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// A short keyed hash of each variable, by name. A runtime compares those that an edited config uses with its
+/// own; the values stay here.
+pub(crate) fn digests(environment: &Environment, key: &[u8]) -> BTreeMap<String, String> {
+    let all = environment.all();
+    let named = all.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_bytes())));
+    named.map(|(name, value)| (name.to_owned(), digest(key, name, value))).collect()
+}
+
+fn digest(key: &[u8], name: &str, value: &[u8]) -> String {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
+    context.update(name.as_bytes());
+    context.update(b"=");
+    context.update(value);
+    context.sign().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A directory that is named twice in `PATH` is found at its first place.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,8 @@ pub struct SocketClient {
     pub last_question: u32,
     /// Lines for its standard error.
     pub notices: broadcast::Receiver<Arc<str>>,
+    /// Rung when it has to go to another runtime, at once.
+    pub dismissed: Arc<Notify>,
     /// Dropped when the client has gone.
     pub presence: Box<dyn Any + Send>,
 }
@@ -107,7 +109,7 @@ async fn attend(
     (context, message_limit, pump): (Arc<SessionContext>, usize, Pump),
     mut farewell: watch::Receiver<Option<Farewell>>,
 ) -> io::Result<()> {
-    let SocketClient { socket, kind, last_question, mut notices, presence } = client;
+    let SocketClient { socket, kind, last_question, mut notices, dismissed, presence } = client;
     let context = match kind {
         Some(kind) => Arc::new(context.for_client(kind)),
         None => context,
@@ -130,6 +132,10 @@ async fn attend(
             () = ended.cancelled() => break None,
             () = outbox.closed() => break None,
             () = pump.ended() => break None,
+            () = dismissed.notified() => {
+                source.forget(); // nothing more of it may reach these servers
+                break Some(Farewell { grace: SIGNALLED, last_line: END_AGAIN });
+            }
             // An error: the one who says farewell is gone, and with it the runtime.
             said = farewell.wait_for(Option::is_some) => break said.ok().and_then(|said| *said),
             notice = notices.recv() => match notice {

@@ -30,6 +30,17 @@ pub(crate) struct SessionRequest<'a> {
 }
 
 impl SessionRequest<'_> {
+    /// Handles the request again if the lists have changed since the round began in which it was read: the
+    /// server that it needs may have come meanwhile. False: nothing has changed.
+    pub(super) fn retry_if_outdated(&self, touched: &mut FlushSet) -> bool {
+        let now = self.session.context.view.snapshot();
+        if std::ptr::eq(&raw const *now, self.snapshot) {
+            return false;
+        }
+        (self.dispatch)(SessionRequest { snapshot: &now, ..self.clone() }, touched);
+        true
+    }
+
     pub(super) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
         let mut out = Vec::with_capacity(result.len() + 64);
         write_result(self.message.id(), result, &mut out);

@@ -36,6 +36,7 @@ pub(super) fn call(
         Some(server) if context.may_wait() && !server.is_settled() => {
             retry_when_ready(asked, server);
         }
+        _ if asked.retry_if_outdated(touched) => {}
         _ => not_found(asked, name, named_in, touched),
     }
 }

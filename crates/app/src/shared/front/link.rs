@@ -20,14 +20,23 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The answer to a hello is shorter.
 const ANSWER: usize = 4096;
 
+/// Which runtime is a client's, and how it is started.
 #[derive(Debug)]
-pub(super) struct RuntimeLink {
+pub(super) struct RuntimeLocation {
     pub(super) directory: RuntimeDirectory,
+    pub(super) key: [u8; 32],
     pub(super) id: String,
-    pub(super) hello: ClientHello,
-    /// The arguments of the runtime, and where it runs.
     pub(super) arguments: Vec<OsString>,
     pub(super) cwd: PathBuf,
+    /// What is odd about the config, for people.
+    pub(super) warnings: String,
+}
+
+pub(super) struct RuntimeLink<'l> {
+    pub(super) at: RuntimeLocation,
+    pub(super) hello: ClientHello,
+    /// Looks again which runtime it is. The config may have been edited.
+    pub(super) locate: &'l dyn Fn() -> Result<Option<RuntimeLocation>, String>,
     /// Runtimes that this process has started, to be collected when they end.
     pub(super) started: Vec<Child>,
 }
@@ -48,7 +57,16 @@ enum Attempt {
     Passing,
 }
 
-impl RuntimeLink {
+impl RuntimeLink<'_> {
+    /// Finds the runtime that is this client's now, and connects to it.
+    pub(super) fn connect_again(&mut self, last_question: u32) -> Result<Connected, String> {
+        // A config that is broken now leads to the runtime that had read it before.
+        if let Ok(Some(at)) = (self.locate)() {
+            self.at = at;
+        }
+        self.connect(last_question)
+    }
+
     /// Waits for the runtime, bounded. The error says why there is none.
     pub(super) fn connect(&mut self, last_question: u32) -> Result<Connected, String> {
         self.hello.last_question = last_question;
@@ -61,7 +79,7 @@ impl RuntimeLink {
                 Attempt::Passing => {}
             }
             if Instant::now() > deadline {
-                let path = self.directory.file(&self.id, "sock");
+                let path = self.at.directory.file(&self.at.id, "sock");
                 return Err(format!(
                     "no runtime answers at {} within {} s",
                     path.display(),
@@ -74,7 +92,7 @@ impl RuntimeLink {
     }
 
     fn attempt(&self) -> Result<Attempt, String> {
-        let path = self.directory.socket(&self.id);
+        let path = self.at.directory.socket(&self.at.id);
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
             Err(error) => match error.kind() {
@@ -105,8 +123,11 @@ impl RuntimeLink {
     /// Starts a runtime and waits until it listens, or says that another one does.
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
+        // One front starts it; the others that have lost the same runtime wait for its socket.
+        let starting = self.at.directory.lock(&format!("{}-start", self.at.id)).map_err(told)?;
+        let Some(_starting) = starting else { return Ok(()) };
         let mut command = Command::new(program());
-        command.args(&self.arguments).current_dir(&self.cwd);
+        command.args(&self.at.arguments).current_dir(&self.at.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(told)?;
         let mut word = Vec::new();

@@ -20,9 +20,9 @@ use crate::nesting::ConfigChain;
 use crate::settings::{self, StartOptions};
 use crate::shared::directory::RuntimeDirectory;
 use crate::shared::hello::ClientHello;
-use crate::shared::identity::{RuntimeIdentity, depends_on_directory, neutral_directory};
+use crate::shared::identity::{RuntimeIdentity, depends_on_directory, digests, neutral_directory};
 use crate::{OK, console};
-use link::RuntimeLink;
+use link::{RuntimeLink, RuntimeLocation};
 
 /// `on` (default) or `off`.
 const SHARED: &str = "TRUNKLINE_SHARED";
@@ -70,12 +70,28 @@ pub(crate) fn attach(
         Ok(linger) => linger,
         Err(why) => return Fronted::Usage(why),
     };
-    let link = match prepare(stdio, wanted, environment, linger) {
-        Ok(Some(link)) => link,
+    // A Trunkline behind another one ends with it, and so would a runtime that others share.
+    if ConfigChain::is_nested(environment) {
+        return Fronted::Alone;
+    }
+    let locate = || locate(stdio, wanted, environment);
+    let first = match locate() {
+        Ok(Some(first)) => first,
         Ok(None) => return Fronted::Alone,
         Err(why) => return Fronted::Impossible(why),
     };
-    let mut link = link;
+    // Each front says it: its user reads this front's standard error.
+    if !first.warnings.is_empty() {
+        console::problem(&first.warnings, OK);
+    }
+    let hello = ClientHello {
+        pid: std::process::id(),
+        kind: stdio.servers.client,
+        linger,
+        last_question: 0,
+        variables: digests(environment, &first.key),
+    };
+    let mut link = RuntimeLink { at: first, hello, locate: &locate, started: Vec::new() };
     let connected = match link.connect(0) {
         Ok(connected) => connected,
         Err(why) => return Fronted::Impossible(why),
@@ -107,21 +123,16 @@ fn linger(stdio: &Stdio, environment: &Environment) -> Result<Duration, String> 
     }
 }
 
-/// Finds out which runtime is this client's. `None`: it is to be served alone, by this process; a config that
-/// cannot be used is reported there.
-fn prepare(
+/// Finds out which runtime is this client's, by what the config is now. `None`: the client is to be served
+/// alone, by this process; a config that cannot be used is reported there.
+fn locate(
     stdio: &Stdio,
     wanted: &StartOptions<'_>,
     environment: &Environment,
-    linger: Duration,
-) -> Result<Option<RuntimeLink>, String> {
+) -> Result<Option<RuntimeLocation>, String> {
     let Ok(path) = settings::config_path(stdio.servers.config.as_deref(), environment) else {
         return Ok(None);
     };
-    // A Trunkline behind another one ends with it, and so would a runtime that others share.
-    if ConfigChain::is_nested(environment) {
-        return Ok(None);
-    }
     let used = RefCell::new(BTreeMap::new());
     let look_up = |name: &str| {
         let value = environment.get(name);
@@ -150,20 +161,14 @@ fn prepare(
         own: &own,
     }
     .id(&key);
-    // Each front says it: its user reads this front's standard error.
-    if !config.warnings.is_empty() {
-        console::problem(&config.warnings.render(Style::Plain), OK);
-    }
+    let warnings = match config.warnings.is_empty() {
+        true => String::new(),
+        false => config.warnings.render(Style::Plain),
+    };
     let mut arguments: Vec<OsString> = vec!["runtime".into(), "--id".into(), id.clone().into()];
     arguments.extend(std::env::args_os().skip(1));
     // Behind the client's own, which it overrides: the runtime runs in another directory.
     arguments.extend(["--config".into(), here.join(&path).into_os_string()]);
     let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
-    let hello = ClientHello {
-        pid: std::process::id(),
-        kind: stdio.servers.client,
-        linger,
-        last_question: 0,
-    };
-    Ok(Some(RuntimeLink { directory, id, hello, arguments, cwd, started: Vec::new() }))
+    Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
 }

@@ -223,25 +223,29 @@ impl Relay {
             let tail = br#","reason":"the server that asked is gone"}}"#;
             self.to_client.line(&[&head[..], &id, tail].concat());
         }
-        let mut next = Vec::new();
-        let id = self.memory.initialize_id().map(<[u8]>::to_vec);
-        let is_initializing = id.is_none_or(|id| {
-            let waits = |line: &[u8]| messages(line).iter().any(|message| message.id() == id);
-            settled.again.split(|byte| *byte == b'\n').any(waits)
-                || unsent.split(|byte| *byte == b'\n').any(waits)
-        });
-        self.memory.replay(is_initializing, &mut next);
-        next.extend_from_slice(&settled.again);
-        next.extend_from_slice(&unsent);
+        let mut next = settled.again;
+        // What opened the session at the lost runtime is said anew to the next one.
+        for line in unsent.split_inclusive(|byte| *byte == b'\n') {
+            if !messages(line.trim_ascii_end()).iter().any(|message| is_own_id(message.id())) {
+                next.extend_from_slice(line);
+            }
+        }
         self.to_runtime = Pending { bytes: next, written: 0 };
     }
 
-    /// Another runtime has the client now.
+    /// Another runtime has the client now: it learns of the session before anything else.
     pub(super) fn runtime_found(&mut self) {
         self.farewell = None;
-        let mut news = Vec::new();
-        self.memory.announce(&mut news);
-        self.to_client.bytes.extend_from_slice(&news);
+        let waiting = self.to_runtime.take_unsent();
+        let is_initializing = self.memory.initialize_id().is_none_or(|id| {
+            let mut lines = waiting.split(|byte| *byte == b'\n');
+            lines.any(|line| messages(line).iter().any(|message| message.id() == id))
+        });
+        let mut bytes = Vec::new();
+        self.memory.replay(is_initializing, &mut bytes);
+        bytes.extend_from_slice(&waiting);
+        self.to_runtime = Pending { bytes, written: 0 };
+        self.memory.announce(&mut self.to_client.bytes);
     }
 
     /// No runtime can be had: every open request gets an error.
@@ -363,8 +367,11 @@ mod tests {
         hear(&mut relay, &format!("{}\n{}", answer(2), answer(3)));
         drained(&mut relay.to_client);
         relay.runtime_lost();
+        let unsent = String::from_utf8(relay.to_runtime.rest().to_vec()).unwrap();
+        assert!(!unsent.contains("initialize"), "{unsent}");
         let told = drained(&mut relay.to_client);
         let told: Vec<&str> = told.lines().collect();
+        relay.runtime_found();
         assert_eq!(told.len(), 2, "{told:?}");
         for (line, id) in told.iter().zip([3, 4]) {
             assert!(
@@ -379,7 +386,6 @@ mod tests {
         assert_eq!(next[1], INITIALIZED);
         assert!(next[2].contains("tools/list"));
         assert_eq!(next[3], call(5));
-        relay.runtime_found();
         hear(&mut relay, "{\"jsonrpc\":\"2.0\",\"id\":\"trunkline-front:1\",\"result\":{}}\n");
         hear(&mut relay, &format!("{}\n{}\n", answer(1), answer(5)));
         let told = drained(&mut relay.to_client);
@@ -396,9 +402,29 @@ mod tests {
         say(&mut relay, &format!("{INITIALIZE}\n"));
         drained(&mut relay.to_runtime);
         relay.runtime_lost();
+        relay.runtime_found();
         assert_eq!(drained(&mut relay.to_runtime), format!("{INITIALIZE}\n"));
         hear(&mut relay, &format!("{}\n", answer(0)));
         assert_eq!(drained(&mut relay.to_client), format!("{}\n", answer(0)));
+    }
+
+    #[test]
+    fn a_session_that_nobody_needs_is_not_opened_again_and_never_twice() {
+        let mut relay = Relay::new(1000);
+        say(&mut relay, &format!("{INITIALIZE}\n{INITIALIZED}\n"));
+        drained(&mut relay.to_runtime);
+        hear(&mut relay, &format!("{}\n#!end\n", answer(0)));
+        assert_eq!(relay.farewell(), Some(Farewell::WhenNeeded));
+        relay.runtime_lost();
+        assert!(relay.to_runtime.is_empty() && !relay.has_open_requests());
+        for _ in 0..2 {
+            relay.runtime_found();
+            relay.to_runtime.wrote(3); // it is lost at once
+            relay.runtime_lost();
+        }
+        relay.runtime_found();
+        let next = drained(&mut relay.to_runtime);
+        assert_eq!(next.matches("\"method\":\"initialize\"").count(), 1, "{next}");
     }
 
     #[test]

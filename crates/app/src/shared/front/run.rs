@@ -3,25 +3,40 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use trunkline_gateway::{own_stdin, own_stdout};
 
 use super::link::{Connected, RuntimeLink};
 use super::relay::{Farewell, Relay};
-use crate::{FAILED, OK, console};
+use crate::{FAILED, OK, console, memory};
+
+/// A runtime that lived so long was well.
+const LONG_LIFE: Duration = Duration::from_secs(10);
+/// After so many in a row that were not, the next is started when the client needs it.
+const MOST_CRASHES: u32 = 3;
+
+/// A front that has done nothing for so long gives memory back, once.
+const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// Reads of so many bytes are parts of large messages, which leave memory behind.
+const LARGE_READ: usize = 32 * 1024;
 
 /// The client's two streams and what is connected to them.
-#[derive(Debug)]
-struct Front {
+struct Front<'l> {
     relay: Relay,
-    link: RuntimeLink,
+    link: RuntimeLink<'l>,
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     /// `None`: the runtime has ended in order, and the client has not needed another one since.
     runtime: Option<UnixStream>,
+    connected_at: Instant,
+    /// Nothing was done since memory was given back that takes much.
+    is_small: bool,
+    /// Runtimes in a row that have not lived long.
+    crashes: u32,
     /// The runtime was told that the client writes no more.
     is_half_closed: bool,
 }
@@ -35,13 +50,16 @@ enum FrontEnd {
 }
 
 /// Serves the client until it goes.
-pub(super) fn run(link: RuntimeLink, first: Connected, limit: usize) -> io::Result<u8> {
+pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::Result<u8> {
     let mut front = Front {
         relay: Relay::new(limit),
         link,
         stdin: Some(own_stdin()?),
         stdout: own_stdout()?,
         runtime: None,
+        connected_at: Instant::now(),
+        is_small: false,
+        crashes: 0,
         is_half_closed: false,
     };
     front.adopt(first)?;
@@ -58,7 +76,7 @@ pub(super) fn run(link: RuntimeLink, first: Connected, limit: usize) -> io::Resu
     })
 }
 
-impl Front {
+impl Front<'_> {
     fn serve(&mut self) -> io::Result<FrontEnd> {
         loop {
             self.flush_notices();
@@ -80,6 +98,10 @@ impl Front {
             let ready = self.wait()?;
             if ready.client_gone {
                 return Ok(FrontEnd::ClientGone(None));
+            }
+            if ready.is_idle {
+                memory::shrink();
+                self.is_small = true;
             }
             if ready.client {
                 self.read_client()?;
@@ -110,27 +132,35 @@ impl Front {
         let mut fds = Vec::with_capacity(3);
         let wants_out = |is_wanted: bool| if is_wanted { PollFlags::OUT } else { none };
         fds.push(PollFd::new(&self.stdout, wants_out(!relay.to_client.is_empty())));
-        if let Some(runtime) = &self.runtime {
-            let read = if relay.to_client.is_crowded() { none } else { PollFlags::IN };
+        // Left out if nothing is wanted of it: its end would be told over and over.
+        let read_runtime = !relay.to_client.is_crowded();
+        let is_watched = read_runtime || !relay.to_runtime.is_empty();
+        let runtime = self.runtime.as_ref().filter(|_| is_watched);
+        if let Some(runtime) = runtime {
+            let read = if read_runtime { PollFlags::IN } else { none };
             fds.push(PollFd::new(runtime, read | wants_out(!relay.to_runtime.is_empty())));
         }
         if let Some(stdin) = self.stdin.as_ref().filter(|_| read_client) {
             fds.push(PollFd::new(stdin, PollFlags::IN));
         }
-        match poll(&mut fds, None) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let idle = (!self.is_small).then_some(&IDLE);
+        let is_idle = match poll(&mut fds, idle) {
+            Ok(ready) => ready == 0,
+            Err(Errno::INTR) => false,
             Err(error) => return Err(error.into()),
-        }
+        };
         let mut events = fds.iter().map(PollFd::revents);
         let stdout = events.next().unwrap_or(none);
-        let runtime = self.runtime.as_ref().and_then(|_| events.next()).unwrap_or(none);
+        let runtime = runtime.and_then(|_| events.next()).unwrap_or(none);
         let client = events.next().unwrap_or(none);
         let readable = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
         Ok(Ready {
-            // The reading end of a pipe is closed: POLLERR, also if nothing is to be written.
-            client_gone: stdout.contains(PollFlags::ERR),
+            // The reading end of a pipe is closed (ERR), or the other end of a socket (HUP): told also if
+            // nothing is to be written.
+            client_gone: stdout.intersects(PollFlags::ERR | PollFlags::HUP),
             client: client.intersects(readable),
-            runtime: runtime.intersects(readable) && !relay.to_client.is_crowded(),
+            runtime: runtime.intersects(readable) && read_runtime,
+            is_idle,
         })
     }
 
@@ -141,7 +171,10 @@ impl Front {
                 self.relay.client_ended();
                 self.stdin = None;
             }
-            Ok(_) => self.relay.take_from_client(),
+            Ok(count) => {
+                self.is_small &= count < LARGE_READ;
+                self.relay.take_from_client();
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             // A terminal that was closed.
             Err(Errno::IO) => {
@@ -156,7 +189,10 @@ impl Front {
     fn read_runtime(&mut self) {
         let Some(runtime) = &self.runtime else { return };
         match read(runtime.as_fd(), self.relay.runtime_room()) {
-            Ok(1..) => self.relay.take_from_runtime(),
+            Ok(count @ 1..) => {
+                self.is_small &= count < LARGE_READ;
+                self.relay.take_from_runtime();
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok(0) | Err(_) => self.lose_runtime(),
         }
@@ -199,14 +235,27 @@ impl Front {
             self.relay.give_up();
             return;
         }
+        let farewell = self.relay.farewell();
         self.relay.runtime_lost();
-        if self.relay.farewell() == Some(Farewell::Again) && self.reconnect().is_err() {
-            // Tried again, and told, when the client needs a runtime.
+        if self.connected_at.elapsed() > LONG_LIFE {
+            self.crashes = 0;
+        }
+        self.crashes += u32::from(farewell.is_none());
+        // An idle client hears of changes again as soon as it can; but one that only waits must not start
+        // a runtime that cannot live over and over.
+        let is_wanted_at_once = match farewell {
+            Some(Farewell::WhenNeeded) => false,
+            Some(Farewell::Again) => true,
+            None => self.crashes < MOST_CRASHES,
+        };
+        if is_wanted_at_once && self.stdin.is_some() {
+            // An error: tried again, and told, when the client needs a runtime.
+            drop(self.reconnect());
         }
     }
 
     fn reconnect(&mut self) -> Result<(), String> {
-        let found = self.link.connect(self.relay.last_question())?;
+        let found = self.link.connect_again(self.relay.last_question())?;
         self.relay.runtime_found();
         self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))
     }
@@ -214,6 +263,8 @@ impl Front {
     fn adopt(&mut self, connected: Connected) -> io::Result<()> {
         let Connected { stream, ahead } = connected;
         stream.set_nonblocking(true)?;
+        self.connected_at = Instant::now();
+        self.is_small = false; // finding it took memory
         self.runtime = Some(stream);
         self.relay.runtime_room().extend_from_slice(&ahead);
         self.relay.take_from_runtime();
@@ -234,7 +285,7 @@ impl Front {
 
     /// Writes what is left, waiting for a client that reads slowly, but not for ever.
     fn write_last_answers(&mut self) {
-        let second = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
+        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         while self.write_client().is_ok() && !self.relay.to_client.is_empty() {
             let mut fds = [PollFd::new(&self.stdout, PollFlags::OUT)];
             if !matches!(poll(&mut fds, Some(&second)), Ok(1..)) {
@@ -246,12 +297,14 @@ impl Front {
     fn flush_notices(&mut self) {
         let notices = self.relay.take_notices();
         if !notices.is_empty() {
-            console::told(&notices);
+            console::tell(&notices);
         }
     }
 }
 
 struct Ready {
+    /// Nothing has happened for a while.
+    is_idle: bool,
     client: bool,
     runtime: bool,
     client_gone: bool,

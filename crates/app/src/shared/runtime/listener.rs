@@ -24,7 +24,7 @@ use crate::shared::hello::{Ask, ClientHello, Hello, WELCOME, refusal};
 /// A peer that says no hello for so long is not waited for.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 /// A hello is shorter.
-const LONGEST_HELLO: usize = 16 * 1024;
+const LONGEST_HELLO: usize = 1024 * 1024;
 /// The front that started us connects at once.
 const FIRST_CLIENT: Duration = Duration::from_secs(10);
 /// Between two attempts to accept while descriptors are short.
@@ -127,6 +127,7 @@ impl Reception {
             kind: hello.kind,
             last_question: hello.last_question,
             notices,
+            dismissed: Arc::clone(&presence.dismissed),
             presence: Box::new(presence),
         };
         // An error: the gateway ends; the front notices that its connection is closed.

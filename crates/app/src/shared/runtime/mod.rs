@@ -4,6 +4,7 @@ mod attendance;
 mod listener;
 mod report;
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -14,6 +15,7 @@ use rustix::fs::Mode;
 
 use crate::environment::Environment;
 use crate::shared::directory::RuntimeDirectory;
+use crate::shared::identity::digests;
 pub(crate) use attendance::Attendance;
 pub(crate) use listener::Reception;
 
@@ -51,6 +53,14 @@ impl OwnSocket {
         let listener = UnixListener::bind(&path).map_err(told)?;
         listener.set_nonblocking(true).map_err(told)?;
         Ok(Some(Self { directory, id: id.to_owned(), listener, _lock: lock }))
+    }
+
+    /// A keyed hash of each variable of this process.
+    pub(crate) fn digests(
+        &self,
+        environment: &Environment,
+    ) -> io::Result<BTreeMap<String, String>> {
+        Ok(digests(environment, &self.directory.key()?))
     }
 
     /// Where its log is.
