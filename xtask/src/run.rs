@@ -35,8 +35,6 @@ pub fn cargo_with(arguments: &str, variables: &[(&str, &str)]) -> Result<(), Str
 /// Runs a command; its failure is ours.
 pub fn checked(command: &mut Command, shown: &str) -> Result<(), String> {
     announce(shown);
-    // Tests and measurements start gateways that clients of this user must not share.
-    command.env("TRUNKLINE_SHARED", "off");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{shown}` failed ({status})")),
