@@ -9,7 +9,15 @@ use proptest::prelude::*;
 
 /// `mirror` gives the arguments back as the result, `refuse` as the data of an error.
 fn room() -> Room {
-    let room = Room::new();
+    furnished(Room::new())
+}
+
+/// A client with a gateway of its own, and one that shares a runtime.
+fn rooms() -> [Room; 2] {
+    [room(), furnished(Room::shared())]
+}
+
+fn furnished(room: Room) -> Room {
     let refuse = say::steps([say::error(r#"{"code":-32050,"message":"no","data":@ARGS@}"#)]);
     let a = room.fake("a").tool("mirror", say::mirror()).tool("refuse", refuse);
     room.config([("a", a.entry())]);
@@ -39,44 +47,46 @@ fn objects() -> Vec<String> {
 
 #[test]
 fn fr_007_fr_008_k5_a_corpus_of_values_passes_as_arguments_and_as_results() {
-    let room = room();
-    let client = room.start_ready(&[]);
-    let values = objects();
-    assert!(values.len() >= 500);
-    let answers = through(&client, "a:mirror", &values);
-    let calls = ledger::calls(&room.ledger("a"));
-    assert_eq!(calls.len(), values.len());
-    for ((value, answer), call) in values.iter().zip(&answers).zip(&calls) {
-        let arrived = scan::path(call, &["params", "arguments"]).unwrap_or_default();
-        assert!(
-            arrived == value.as_bytes(),
-            "arguments: {} became {}",
-            shown(value.as_bytes()),
-            shown(arrived)
-        );
-        let result = answer.result();
-        assert!(
-            result == value.as_bytes(),
-            "result: {} became {}",
-            shown(value.as_bytes()),
-            shown(result)
-        );
+    for room in rooms() {
+        let client = room.start_ready(&[]);
+        let values = objects();
+        assert!(values.len() >= 500);
+        let answers = through(&client, "a:mirror", &values);
+        let calls = ledger::calls(&room.ledger("a"));
+        assert_eq!(calls.len(), values.len());
+        for ((value, answer), call) in values.iter().zip(&answers).zip(&calls) {
+            let arrived = scan::path(call, &["params", "arguments"]).unwrap_or_default();
+            assert!(
+                arrived == value.as_bytes(),
+                "arguments: {} became {}",
+                shown(value.as_bytes()),
+                shown(arrived)
+            );
+            let result = answer.result();
+            assert!(
+                result == value.as_bytes(),
+                "result: {} became {}",
+                shown(value.as_bytes()),
+                shown(result)
+            );
+        }
+        client.assert_only_protocol();
     }
-    client.assert_only_protocol();
 }
 
 #[test]
 fn proto_1_k5_a_corpus_of_values_passes_in_error_data() {
-    let room = room();
-    let client = room.start_ready(&[]);
-    let values = objects();
-    for (value, answer) in values.iter().zip(through(&client, "a:refuse", &values)) {
-        let expected = format!(r#"{{"code":-32050,"message":"no","data":{value}}}"#);
-        assert!(
-            answer.error() == expected.as_bytes(),
-            "{} became {answer}",
-            shown(value.as_bytes())
-        );
+    for room in rooms() {
+        let client = room.start_ready(&[]);
+        let values = objects();
+        for (value, answer) in values.iter().zip(through(&client, "a:refuse", &values)) {
+            let expected = format!(r#"{{"code":-32050,"message":"no","data":{value}}}"#);
+            assert!(
+                answer.error() == expected.as_bytes(),
+                "{} became {answer}",
+                shown(value.as_bytes())
+            );
+        }
     }
 }
 
@@ -92,43 +102,44 @@ fn fr_008_a_corpus_of_values_passes_through_simple_too() {
 
 #[test]
 fn fr_007_everything_in_params_but_the_name_arrives_as_written() {
-    let room = room();
-    let client = room.start_ready(&[]);
-    let mut rng = Rng::new(7);
-    let mut expected = Vec::new();
-    for _ in 0..200 {
-        let (arguments, meta) = (corpus::object(&mut rng, 3), corpus::object(&mut rng, 2));
-        let unknown = corpus::generate(&mut rng, 3);
-        let mut members = [
-            r#""name":"a:mirror""#.to_owned(),
-            format!(r#" "arguments" : {arguments}"#),
-            format!("\"_meta\":{meta}\t"),
-            format!(r#""x-unknown":{unknown}"#),
-        ];
-        for last in (1..members.len()).rev() {
-            members.swap(last, rng.below(last + 1));
+    for room in rooms() {
+        let client = room.start_ready(&[]);
+        let mut rng = Rng::new(7);
+        let mut expected = Vec::new();
+        for _ in 0..200 {
+            let (arguments, meta) = (corpus::object(&mut rng, 3), corpus::object(&mut rng, 2));
+            let unknown = corpus::generate(&mut rng, 3);
+            let mut members = [
+                r#""name":"a:mirror""#.to_owned(),
+                format!(r#" "arguments" : {arguments}"#),
+                format!("\"_meta\":{meta}\t"),
+                format!(r#""x-unknown":{unknown}"#),
+            ];
+            for last in (1..members.len()).rev() {
+                members.swap(last, rng.below(last + 1));
+            }
+            let params = format!("{{{}}}", members.join(","));
+            let id = client.fresh_id();
+            // The envelope in any order and with any space, too.
+            let mut envelope = [
+                r#""jsonrpc" :"2.0""#.to_owned(),
+                format!(r#""id": {id} "#),
+                "\t\"method\":\"tools/call\"".to_owned(),
+                format!(r#""params":{params}"#),
+            ];
+            for last in (1..envelope.len()).rev() {
+                envelope.swap(last, rng.below(last + 1));
+            }
+            let answer = client.request(format!("{{{}}}", envelope.join(" ,")));
+            assert_eq!(shown(answer.result()), shown(arguments.as_bytes()));
+            expected.push(params.replace("a:mirror", "mirror"));
         }
-        let params = format!("{{{}}}", members.join(","));
-        let id = client.fresh_id();
-        // The envelope in any order and with any space, too.
-        let mut envelope = [
-            r#""jsonrpc" :"2.0""#.to_owned(),
-            format!(r#""id": {id} "#),
-            "\t\"method\":\"tools/call\"".to_owned(),
-            format!(r#""params":{params}"#),
-        ];
-        for last in (1..envelope.len()).rev() {
-            envelope.swap(last, rng.below(last + 1));
+        let calls = ledger::with_method(&room.ledger("a"), "tools/call");
+        assert_eq!(calls.len(), expected.len());
+        for (call, expected) in calls.iter().zip(expected) {
+            let params = scan::get(call, "params").unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(params), expected);
         }
-        let answer = client.request(format!("{{{}}}", envelope.join(" ,")));
-        assert_eq!(shown(answer.result()), shown(arguments.as_bytes()));
-        expected.push(params.replace("a:mirror", "mirror"));
-    }
-    let calls = ledger::with_method(&room.ledger("a"), "tools/call");
-    assert_eq!(calls.len(), expected.len());
-    for (call, expected) in calls.iter().zip(expected) {
-        let params = scan::get(call, "params").unwrap_or_default();
-        assert_eq!(String::from_utf8_lossy(params), expected);
     }
 }
 
@@ -161,7 +172,8 @@ proptest! {
     /// Whatever the seed, whatever the chunking of the client's writes.
     #[test]
     fn fr_007_fr_008_generated_values_in_generated_chunks_pass(seed: u64, chunk in 1usize..200) {
-        let room = room();
+        // Over a shared runtime as over a gateway of one's own.
+        let room = if seed % 2 == 0 { room() } else { furnished(Room::shared()) };
         let client = room.start_ready(&[]);
         let mut rng = Rng::new(seed);
         let values: Vec<String> = (0..40).map(|_| corpus::object(&mut rng, 6)).collect();

@@ -32,6 +32,7 @@ mod relay;
 mod reload;
 mod review;
 mod schema;
+mod shared;
 mod sharing;
 mod simple;
 mod slow_readers;

@@ -39,7 +39,15 @@ fn tree(room: &Room, name: &str) -> Value {
 }
 
 fn house() -> (Room, Client) {
-    let room = Room::new();
+    furnished(Room::new())
+}
+
+/// A client with a gateway of its own, or one that shares a runtime with nobody else.
+fn houses() -> [(Room, Client); 2] {
+    [house(), furnished(Room::shared())]
+}
+
+fn furnished(room: Room) -> (Room, Client) {
     room.config(SERVERS.map(|name| (name, tree(&room, name))));
     let client = room.start_ready(&["--no-restart"]);
     for name in SERVERS {
@@ -99,31 +107,51 @@ fn command_lines(processes: &[Process]) -> Vec<String> {
 fn k10_nothing_is_left_3_s_after_sigterm() {
     let _turn = TURN.lock();
     for signal in [Signal::TERM, Signal::INT] {
-        let (room, client) = house();
-        let household = household(&client);
-        client.signal(signal);
-        assert_gone(&room, &household, Duration::from_secs(3));
-        client.wait_exit(SOON);
+        for (room, client) in houses() {
+            let household = household(&client);
+            client.signal(signal);
+            assert_gone(&room, &household, Duration::from_secs(3));
+            client.wait_exit(SOON);
+        }
     }
 }
 
 #[test]
 fn k11_nothing_is_left_2_s_after_sigkill() {
     let _turn = TURN.lock();
-    let (room, client) = house();
+    for (room, client) in houses() {
+        let household = household(&client);
+        client.signal(Signal::KILL);
+        // A front alone is not the gateway: its runtime may have other clients.
+        room.runtimes().iter().for_each(|runtime| runtime.kill(Signal::KILL));
+        assert_gone(&room, &household, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn k11_a_runtime_that_is_killed_leaves_nothing_while_its_client_goes_on() {
+    let _turn = TURN.lock();
+    let (room, client) = furnished(Room::shared());
     let household = household(&client);
-    client.signal(Signal::KILL);
-    assert_gone(&room, &household, Duration::from_secs(2));
+    let [runtime] = &room.runtimes()[..] else { panic!("one runtime: {:?}", room.runtimes()) };
+    runtime.kill(Signal::KILL);
+    let left = || household.iter().any(|pid| process::is_alive(*pid));
+    assert_within("all that it had started is gone", Duration::from_secs(2), || !left());
+    for name in SERVERS {
+        client.assert_echo(name, "echo", "{}");
+    }
+    assert_eq!(room.runtimes().len(), 1);
 }
 
 #[test]
 fn k10_nothing_is_left_6_s_after_the_client_closes_stdin() {
     let _turn = TURN.lock();
-    let (room, client) = house();
-    let household = household(&client);
-    client.close_stdin();
-    assert_gone(&room, &household, Duration::from_secs(6));
-    assert!(client.wait_exit(SOON).success());
+    for (room, client) in houses() {
+        let household = household(&client);
+        client.close_stdin();
+        assert_gone(&room, &household, Duration::from_secs(6));
+        assert!(client.wait_exit(SOON).success());
+    }
 }
 
 /// The processes between the gateway and a server that run the gateway's own program.
@@ -225,13 +253,14 @@ fn k11_killed_at_any_moment_of_its_start_it_leaves_nothing() {
     let _turn = TURN.lock();
     let mut rng = Rng::new(11);
     for round in 0..25 {
-        let room = Room::new();
+        let room = if round % 2 == 0 { Room::new() } else { Room::shared() };
         room.config(SERVERS.map(|name| (name, tree(&room, name))));
         let client = Client::spawn(room.trunkline(&[]));
         // A random moment, not a wait: the kill must be right at every one of them.
         std::thread::sleep(Duration::from_micros(rng.below(80_000) as u64));
         let household = household(&client);
         client.signal(Signal::KILL);
+        room.runtimes().iter().for_each(|runtime| runtime.kill(Signal::KILL));
         drop(client);
         println!("round {round}");
         assert_gone(&room, &household, Duration::from_secs(2));

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::inbox::{Inbox, Spoken};
 use crate::limit::{Deadline, Limit};
 use crate::line::Line;
+use crate::room::SHARED;
 use crate::{GLANCE, LIMIT, scan, signals};
 
 /// A running program with its three pipes. Dropping it kills the process and asserts nothing.
@@ -47,6 +48,9 @@ impl Client {
     #[track_caller]
     pub fn spawn(mut command: Command) -> Self {
         command = signals::heeded(command);
+        if !command.get_envs().any(|(name, _)| name == SHARED) {
+            command.env(SHARED, "off");
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));

@@ -22,6 +22,8 @@ pub struct Room {
     services: Mutex<Vec<Service>>,
     /// Do its gateways wait shorter than they promise?
     is_hurried: bool,
+    /// Do its clients share a runtime?
+    is_shared: bool,
 }
 
 /// The variable that carries the marker into processes whose arguments do not.
@@ -29,6 +31,10 @@ pub const MARK: &str = "TRUNKLINE_TEST_ROOM";
 
 /// The variable that says where a gateway remembers what servers said: never in the user's own cache.
 pub const CACHE: &str = "TRUNKLINE_CACHE";
+
+/// The variable that says whether the clients of a config share a runtime. The kit says `off` unless a test
+/// wants it: what a test starts must not outlive it, nor be found by another one.
+pub const SHARED: &str = "TRUNKLINE_SHARED";
 
 /// The variable by which a debug build of the product divides its long waits (`gateway/limits`).
 const WAIT_DIVISOR: &str = "TRUNKLINE_TEST_WAIT_DIVISOR";
@@ -44,7 +50,7 @@ impl Room {
         let name = format!("trunkline-it-{}-{number}-", std::process::id());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
-        Self { dir, services: Mutex::default(), is_hurried: false }
+        Self { dir, services: Mutex::default(), is_hurried: false, is_shared: false }
     }
 
     /// A room whose gateways wait only a tenth of what they promise, where a test would have to sit
@@ -55,11 +61,32 @@ impl Room {
         room
     }
 
+    /// A room whose stdio clients share a runtime, which ends with the last of them.
+    pub fn shared() -> Self {
+        let mut room = Self::new();
+        room.is_shared = true;
+        std::fs::create_dir_all(room.path("run")).expect("the room can be written");
+        room
+    }
+
+    /// The shared runtimes of this room.
+    pub fn runtimes(&self) -> Vec<process::Process> {
+        let mut all = process::marked(self.marker());
+        all.retain(|process| process.command_line().contains(" runtime --id "));
+        all
+    }
+
     /// What every gateway of this room has in its environment.
     pub(crate) fn mark(&self, command: &mut Command) {
         command.env(MARK, self.marker());
         if self.is_hurried {
             command.env(WAIT_DIVISOR, HURRY.to_string());
+        }
+        if self.is_shared {
+            command.env(SHARED, "on").env("XDG_RUNTIME_DIR", self.path("run"));
+            command.env("TRUNKLINE_LINGER", "0");
+        } else {
+            command.env(SHARED, "off");
         }
     }
 

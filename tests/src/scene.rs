@@ -19,6 +19,8 @@ use crate::streamable::Streamable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Front {
     Stdio,
+    /// stdio, before a runtime that clients share; the room has to be [`Room::shared`]
+    Shared,
     /// `/mcp`
     Http,
     /// `/sse` and `/messages`
@@ -42,7 +44,7 @@ impl Front {
 
     /// Is the client a process of its own before the gateway?
     pub fn is_stdio(self) -> bool {
-        matches!(self, Self::Stdio | Self::ModernStdio)
+        matches!(self, Self::Stdio | Self::Shared | Self::ModernStdio)
     }
 }
 
@@ -103,7 +105,9 @@ impl Serve {
     #[track_caller]
     pub fn talk(&self, front: Front, capabilities: &str) -> Talk {
         match front {
-            Front::Stdio | Front::ModernStdio => panic!("a stdio client has a gateway of its own"),
+            Front::Stdio | Front::Shared | Front::ModernStdio => {
+                panic!("a stdio client has a gateway of its own")
+            }
             Front::ModernHttp => Talk::Modern(self.modern(capabilities)),
             Front::Http => Talk::Http(self.http_with(capabilities)),
             Front::Sse => Talk::Sse(Box::new(self.sse_with(capabilities))),

@@ -55,6 +55,7 @@ pub(super) fn platform(place: &Place, config: Option<&Path>) -> Command {
 pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<Command>, String> {
     let with_config = |mut command: Command| -> Result<Command, String> {
         command.arg("--config").arg(config(place, offer, &[])?);
+        command.env("TRUNKLINE_SHARED", "off"); // one process for one client
         Ok(command)
     };
     Ok(match kind {

@@ -10,17 +10,23 @@ pub(crate) struct Environment {
     all: Vec<(OsString, OsString)>,
     /// What the command line said.
     colour: Colour,
+    /// This process is a shared runtime: its parent only started it.
+    is_of_runtime: bool,
 }
 
 impl Environment {
     pub(crate) fn read() -> Self {
-        Self { all: std::env::vars_os().collect(), colour: Colour::default() }
+        Self { all: std::env::vars_os().collect(), colour: Colour::default(), is_of_runtime: false }
     }
 
     #[cfg(test)]
     pub(crate) fn of(variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-        Self { all: variables.iter().map(owned).collect(), colour: Colour::Never }
+        Self {
+            all: variables.iter().map(owned).collect(),
+            colour: Colour::Never,
+            is_of_runtime: false,
+        }
     }
 
     /// The value of a variable; one that is not valid UTF-8 counts as not set.
@@ -47,6 +53,14 @@ impl Environment {
 
     pub(crate) fn choose(&mut self, colour: Colour) {
         self.colour = colour;
+    }
+
+    pub(crate) fn become_runtime(&mut self) {
+        self.is_of_runtime = true;
+    }
+
+    pub(crate) fn is_of_runtime(&self) -> bool {
+        self.is_of_runtime
     }
 
     /// By what a test divides the waits of a debug build that it would have to sit out.

@@ -22,6 +22,7 @@ mod rest;
 mod schema;
 mod serve_view;
 mod settings;
+mod shared;
 mod terminal;
 mod timestamp;
 mod watch;
@@ -55,6 +56,9 @@ pub fn main(program: Program) -> ExitCode {
     }
     let parsed = cli::parse(program).map(|(invocation, colour)| {
         environment.choose(colour);
+        if matches!(&invocation, Invocation::Command(Command::Runtime(_))) {
+            environment.become_runtime();
+        }
         invocation
     });
     let code = match parsed {
@@ -89,6 +93,10 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Consolidate(asked) => commands::install::consolidate(&asked, environment),
         Command::Status(asked) => commands::status::run(&asked, environment),
         Command::Logs(asked) => commands::logs::run(&asked, environment),
+        Command::Ps(asked) => commands::runtimes::ps(&asked, environment),
+        Command::Stop(asked) => commands::runtimes::stop(&asked, environment),
+        Command::Restart(asked) => commands::runtimes::restart(&asked, environment),
+        Command::Runtime(asked) => commands::shared_runtime::run(&asked, environment),
         Command::Top(asked) => commands::top::run(&asked, environment),
         Command::Servers(asked) => commands::servers::run(&asked, environment),
         Command::Cache(asked) => commands::cache::run(&asked, environment),

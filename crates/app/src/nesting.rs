@@ -36,18 +36,31 @@ pub(crate) enum Loop {
 impl ConfigChain {
     /// The chain with this config added, or why it must not be served here.
     pub(crate) fn extend(config: &Path, environment: &Environment) -> Result<Self, Loop> {
-        let above = environment.filled(VARIABLE).unwrap_or_default();
-        let mut chain: Vec<String> = split(&above);
-        if let Ok(own) = std::fs::canonicalize("/proc/self/exe") {
-            chain.extend(ancestors(&own));
-        }
-        join(chain, config).map(Self)
+        join(above(environment), config).map(Self)
+    }
+
+    /// Is there another Trunkline above this process?
+    pub(crate) fn is_nested(environment: &Environment) -> bool {
+        !above(environment).is_empty()
     }
 
     /// What servers are given, so that they know.
     pub(crate) fn value(&self) -> String {
         self.0.join("\n")
     }
+}
+
+/// The configs above this process.
+fn above(environment: &Environment) -> Vec<String> {
+    let mut chain = split(&environment.filled(VARIABLE).unwrap_or_default());
+    // A runtime has none above it: its front, which served nothing, has looked before it started it.
+    if environment.is_of_runtime() {
+        return chain;
+    }
+    if let Ok(own) = std::fs::canonicalize("/proc/self/exe") {
+        chain.extend(ancestors(&own));
+    }
+    chain
 }
 
 fn split(value: &str) -> Vec<String> {

@@ -14,7 +14,7 @@ use trunkline_gateway::{
 };
 use trunkline_http::reach::Policy;
 
-use crate::cli::{Bounds, Identity, Servers};
+use crate::cli::{Bounds, Identity, Servers, Stdio};
 use crate::config_loops;
 use crate::environment::Environment;
 use crate::logins;
@@ -72,6 +72,26 @@ static USUAL: (Identity, Bounds) =
     (Identity { name: None, version: None }, Bounds { call_timeout: None, max_message: None });
 
 impl<'w> StartOptions<'w> {
+    /// For a client on standard input and output.
+    pub(crate) fn stdio(stdio: &'w Stdio) -> Self {
+        Self {
+            servers: &stdio.servers,
+            identity: &stdio.identity,
+            bounds: &stdio.bounds,
+            simple: stdio.simple,
+            restart: match (stdio.simple, stdio.restart) {
+                _ if stdio.no_restart => Restart::Never,
+                (true, false) => Restart::Never,
+                (true, true) => Restart::Limited,
+                (false, _) => Restart::Always,
+            },
+            declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
+            separator: DEFAULT_SEPARATOR,
+            patience: None,
+            exposure: stdio.expose,
+        }
+    }
+
     /// For a command that looks and leaves: every server is started once, all tools have their own names, and
     /// servers hear that this client answers no questions.
     pub(crate) fn once(servers: &'w Servers) -> Self {
@@ -95,6 +115,16 @@ pub(crate) fn load(
     wanted: &StartOptions<'_>,
     environment: &Environment,
 ) -> Result<Config, SettingsError> {
+    load_with(path, wanted, environment, &|name| environment.get(name))
+}
+
+/// Reads and validates the config; its variables are looked up so.
+pub(crate) fn load_with(
+    path: &Path,
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+    look_up: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, SettingsError> {
     let name = path.to_string_lossy();
     let text = read(path).map_err(|error| {
         SettingsError::Invalid(match error.kind() {
@@ -104,7 +134,7 @@ pub(crate) fn load(
     })?;
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
     let source = ConfigSource { name: &name, text: &text };
-    let config = config::load(&source, rules, &|name| environment.get(name));
+    let config = config::load(&source, rules, look_up);
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
     config.servers = logins::marked(config.servers);
@@ -174,7 +204,7 @@ pub(crate) fn remote_options(
 }
 
 /// Servers never get the token that lets clients in, not even with `--pass-env '*'`.
-fn inherited(wanted: &StartOptions<'_>, environment: &Environment) -> Inherited {
+pub(crate) fn inherited(wanted: &StartOptions<'_>, environment: &Environment) -> Inherited {
     let mut variables = environment.all();
     // Before the choice, so that no pattern of `--pass-env` can name one of them.
     variables.retain(|(name, _)| !OWN.iter().any(|own| name == own));
@@ -218,7 +248,7 @@ impl StartOptions<'_> {
         }
     }
 
-    fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let usual = Limits::default();
         let start = self.servers.start_timeout.or(self.patience).unwrap_or(usual.start);
         // `--call-timeout 0` means no timeout.

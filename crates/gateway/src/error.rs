@@ -14,6 +14,7 @@ const BUSY: i32 = -31003;
 const TOO_LARGE: i32 = -31004;
 const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
+const RUNTIME_GONE: i32 = -31012;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
@@ -111,6 +112,12 @@ pub(crate) enum CallError {
     BrokenAnswer { server: String, fault: FaultKind },
     #[error("Trunkline is shutting down; the call {}", ran(*.may_have_run))]
     ShuttingDown { may_have_run: bool },
+    /// Said by a client's front, which outlives the runtime that it had handed the call to.
+    #[error(
+        "the shared runtime of Trunkline has ended unexpectedly; the call {}",
+        ran(*.may_have_run)
+    )]
+    RuntimeGone { may_have_run: bool },
     /// To a client that was let in and would not be now.
     #[error(
         "the token of this request was revoked or has expired; the request was cancelled, and may \
@@ -164,7 +171,7 @@ impl CallError {
             SERVER_GONE => Remedy::Absence,
             TIMEOUT => Remedy::Lateness,
             BUSY => Remedy::Crowd,
-            TOO_LARGE | BROKEN_ANSWER | SHUTTING_DOWN => Remedy::Doubt,
+            TOO_LARGE | BROKEN_ANSWER | SHUTTING_DOWN | RUNTIME_GONE => Remedy::Doubt,
             _ => Remedy::Other,
         }
     }
@@ -197,6 +204,7 @@ impl CallError {
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
+            Self::RuntimeGone { .. } => RUNTIME_GONE,
             Self::TurnedOut => TURNED_OUT,
             Self::SessionEnded { .. } => SESSION_ENDED,
             Self::Internal(_) => INTERNAL_ERROR,
@@ -247,7 +255,9 @@ impl CallError {
             | Self::Busy { .. }
             | Self::TooLarge { .. }
             | Self::BrokenAnswer { .. } => Blame::Upstream,
-            Self::ShuttingDown { .. } | Self::Internal(_) => Blame::Trunkline,
+            Self::ShuttingDown { .. } | Self::RuntimeGone { .. } | Self::Internal(_) => {
+                Blame::Trunkline
+            }
         }
     }
 
@@ -257,6 +267,7 @@ impl CallError {
             Self::Busy { .. } | Self::ToolOfAbsentServer { .. } | Self::ServerAbsent { .. } => true,
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }
+            | Self::RuntimeGone { may_have_run }
             | Self::SessionEnded { may_have_run } => !may_have_run,
             _ => false,
         }
@@ -316,6 +327,23 @@ impl CallError {
         let (code, data) = (self.code_in(era), self.data(era));
         trunkline_wire::write_error(id, code, &self.to_string(), &data, &mut out);
         out
+    }
+}
+
+/// The complete error response of a front whose runtime has gone.
+pub fn runtime_gone(id: &[u8], may_have_run: bool) -> Vec<u8> {
+    CallError::RuntimeGone { may_have_run }.response(id)
+}
+
+/// The complete error response to a message over the limit.
+pub fn over_limit(id: &[u8], limit: usize) -> Vec<u8> {
+    CallError::over_limit(limit).response(id)
+}
+
+impl CallError {
+    pub(crate) fn over_limit(limit: usize) -> Self {
+        let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
+        Self::InvalidRequest(why)
     }
 }
 
@@ -390,6 +418,7 @@ mod tests {
             TOO_LARGE,
             BROKEN_ANSWER,
             SHUTTING_DOWN,
+            RUNTIME_GONE,
             TURNED_OUT,
             TURNED_DOWN,
             SESSION_ENDED,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -20,7 +20,7 @@ use crate::call::{Audience, Observers};
 use crate::deadlines::Deadlines;
 use crate::events::EventSink;
 use crate::fleet::Fleet;
-use crate::front::{self, http::HttpOptions};
+use crate::front::{self, http::HttpOptions, socket::SocketOrder};
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
 use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
@@ -175,6 +175,19 @@ impl Gateway {
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
         let served = front::http::serve(options, context, message_limit, &pump, stop).await;
+        self.end().and(served)
+    }
+
+    /// Serves the clients that are attached over sockets until it is told to end or a signal comes; then
+    /// stops every server.
+    pub async fn serve_sockets(mut self, orders: mpsc::Receiver<SocketOrder>) -> io::Result<()> {
+        let context = self.context(false);
+        let latecomers = Arc::clone(&context);
+        self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
+        let message_limit = self.limits.message;
+        let pump = self.pump.clone();
+        let stop = async |farewell| self.stop_servers(farewell).await;
+        let served = front::socket::serve(orders, context, message_limit, &pump, stop).await;
         self.end().and(served)
     }
 

@@ -32,6 +32,7 @@ mod traces;
 mod upstream;
 
 pub use embedder::{Asked as AskedEmbedder, Embedder};
+pub use error::{over_limit, runtime_gone};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
@@ -43,6 +44,7 @@ pub use front::http::{
     WebReply, WebRequest, WebStream,
 };
 pub use front::signals::{OnHangup, Signals};
+pub use front::socket::{SocketClient, SocketOrder};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use gateway_info::GatewayInfo;
@@ -50,6 +52,7 @@ pub use known_listings::{CachedListing, CachedRecord, KnownListings};
 pub use limits::{Limits, shorten_waits, shortened};
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
+pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, State, Status, TOLD,

@@ -237,6 +237,9 @@ pub(crate) const LARGE_BODY: usize = 1024 * 1024;
 pub(crate) const LARGE_BODIES: usize = 1024 * 1024 * 1024;
 /// Unsent bytes of one stream beyond which it is closed: its client can come back for the rest.
 pub(crate) const STREAM_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes that wait for one client of a shared runtime. Its own requests are not read long before that;
+/// servers are, for other clients wait for them, so that a client that never reads has to go.
+pub(crate) const SOCKET_CLIENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request without an answer for so many seconds is given a stream, and a silent stream a
 /// comment: what stands between us and the client must not take it for dead.

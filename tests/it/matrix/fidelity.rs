@@ -37,8 +37,15 @@ fn fr_007_fr_008_k5_the_corpus_passes_unchanged_within_the_stateless_era() {
     each_modern(|front, upstream| the_corpus_passes(front, upstream, &values));
 }
 
+#[test]
+fn fr_007_fr_008_k5_the_corpus_passes_unchanged_through_a_shared_runtime() {
+    let values = objects();
+    let all = [Upstream::ALL.as_slice(), &Upstream::MODERN].concat();
+    each_of(all, |upstream| the_corpus_passes(Front::Shared, upstream, &values));
+}
+
 fn the_corpus_passes(front: Front, upstream: Upstream, values: &[String]) {
-    let room = Room::new();
+    let room = if front == Front::Shared { Room::shared() } else { Room::new() };
     let refuse = say::steps([say::error(r#"{"code":-32050,"message":"no","data":@ARGS@}"#)]);
     let a = room.fake("a").tool("mirror", say::mirror()).tool("refuse", refuse);
     room.config([("a", a.over(upstream))]);

@@ -63,8 +63,9 @@ impl Fleet {
         });
         if front == "stdio" {
             target["command"] = json!(bin::trunkline());
-            target["args"] =
-                json!(["--config", self.room.path("mcp.json"), "--start-timeout", "60"]);
+            // These clients pass hardly a variable on.
+            let config = self.room.path("mcp.json");
+            target["args"] = json!(["--config", config, "--start-timeout", "60", "--no-shared"]);
         } else {
             target["url"] = format!("http://{}/mcp", self.gateway.address()).into();
         }

@@ -133,7 +133,7 @@ fn through(front: &str, room: &Room, gateway: &Serve) -> Value {
                          "prefix": format!("{KEY}.") }),
         // A Node that starts is waited for: on a busy machine it needs more than the usual five seconds.
         _ => json!({ "front": front, "command": bin::trunkline(),
-                     "args": ["--config", room.path("mcp.json"), "--start-timeout", "25"],
+                     "args": ["--config", room.path("mcp.json"), "--start-timeout", "25", "--no-shared"],
                      "prefix": format!("{KEY}:") }),
     }
 }

@@ -1,12 +1,15 @@
 //! The flags of the two fronts: stdio and HTTP.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use clap::Args;
 use trunkline_catalog::Exposure;
 use trunkline_http::Url;
 
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
-use super::values::{Token, exposure, host, origin, url};
+use super::values::{Token, exposure, host, origin, seconds, url};
 use crate::demo::DemoName;
 use crate::listen::Listen;
 
@@ -28,10 +31,72 @@ pub(crate) struct Stdio {
     /// Leave a server that failed down: the default of `--simple`
     #[arg(long, conflicts_with = "restart")]
     pub(crate) no_restart: bool,
+    /// Start servers for this client alone, in this process [default: share them with the other clients
+    /// of this user and config, or `$TRUNKLINE_SHARED`]
+    #[arg(long)]
+    pub(crate) no_shared: bool,
+    /// How long the shared servers stay after the last client [default: 10m, or `$TRUNKLINE_LINGER`]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) linger: Option<Duration>,
     #[command(flatten)]
     pub(crate) identity: Identity,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+}
+
+/// `runtime`: what a front starts.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub(crate) struct Runtime {
+    /// The name of its socket
+    #[arg(long, value_name = "ID", value_parser = runtime_id)]
+    pub(crate) id: String,
+    /// As its front was started
+    #[command(flatten)]
+    pub(crate) stdio: Stdio,
+}
+
+/// Only what a front makes: it becomes the name of files.
+fn runtime_id(text: &str) -> Result<String, String> {
+    match !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(text.to_owned()),
+        false => Err("must be hexadecimal digits".to_owned()),
+    }
+}
+
+/// Which runtimes a command is about.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RuntimeTarget {
+    /// Only the runtimes of this config [default: all]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ps {
+    #[command(flatten)]
+    pub(crate) at: RuntimeTarget,
+    /// One JSON object on standard output instead of words
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    pub(crate) at: RuntimeTarget,
+    /// All runtimes, where there are several
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) all: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RestartArgs {
+    /// Only this server [default: the whole runtime with all its servers]
+    #[arg(value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) at: RuntimeTarget,
 }
 
 /// `serve`: servers that fail are always started again.

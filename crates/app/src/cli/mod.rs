@@ -19,7 +19,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use cache::{CacheArgs, CacheChoice, CacheCommand};
 pub(crate) use client::{Call, ClientTarget, Prompts, Resources, Search, Tools};
 pub(crate) use doctor::Doctor;
-pub(crate) use front::{DemoServer, Serve, Stdio};
+pub(crate) use front::{DemoServer, Ps, RestartArgs, Runtime, Serve, Stdio, Stop};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use login::{Login, LoginTarget, Logout};
@@ -32,7 +32,7 @@ pub(crate) use remote::{
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use shell::{Completions, Man};
-pub(crate) use values::Token;
+pub(crate) use values::{Token, seconds};
 
 use crate::environment::Environment;
 use crate::terminal::Colour;
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Logout(Logout),
     /// Is a `serve` up, and how are its servers?
     Status(StatusArgs),
-    /// What was done and what happens at a `serve` that runs (its audit log)
+    /// What a server of a shared runtime wrote last; of a `serve` that runs, its audit log
     Logs(Logs),
     /// Watch the servers and calls of a `serve` that runs
     Top(Top),
@@ -103,6 +103,12 @@ pub(crate) enum Command {
     Servers(ServersArgs),
     /// What is remembered of servers between two starts: show it, or forget it
     Cache(CacheArgs),
+    /// The shared runtimes of this user: clients, servers, processes, memory
+    Ps(Ps),
+    /// Stop a shared runtime and its servers; clients start another one when they need it
+    Stop(Stop),
+    /// Restart a server of a shared runtime, or the whole runtime
+    Restart(RestartArgs),
     /// Print what makes a shell complete Trunkline's commands
     Completions(Completions),
     /// Print the manual page
@@ -115,6 +121,9 @@ pub(crate) enum Command {
     Secret(Secret),
     /// Print the JSON Schema of the config file, for editors
     Schema,
+    /// The shared runtime itself, started by its first client
+    #[command(hide = true)]
+    Runtime(Box<Runtime>),
     /// One of the servers of `serve --demo`, on standard input and output
     #[command(hide = true)]
     DemoServer(DemoServer),
@@ -228,11 +237,17 @@ fn simple(command: clap::Command) -> clap::Command {
     plain(command)
         .mut_subcommand("check", plain)
         .mut_arg("expose", |flag| flag.hide(true))
+        .mut_arg("no_shared", |flag| flag.hide(true))
+        .mut_arg("linger", |flag| flag.hide(true))
         .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 23] = [
+const NOT_SIMPLE: [&str; 27] = [
+    "ps",
+    "stop",
+    "restart",
+    "runtime",
     "serve",
     "tools",
     "search",

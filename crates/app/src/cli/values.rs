@@ -67,7 +67,7 @@ pub(super) fn store(text: &str) -> Result<trunkline_store::StoreUrl, String> {
 }
 
 /// `5`, `0.5`, `500ms`, `30s`, `2m`.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),
         None => (text, "s"),

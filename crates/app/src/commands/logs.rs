@@ -9,9 +9,12 @@ use crate::commands::running_serve::{ServeError, find, run as reach, servers};
 use crate::environment::Environment;
 use crate::rest::{Rest, escaped};
 use crate::serve_view::{ServerLine, change, record_line};
+use crate::settings::ADMIN_TOKEN;
+use crate::shared::Ask;
+use crate::shared::control::Runtimes;
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
-use crate::{OK, console};
+use crate::{FAILED, OK, console};
 
 /// How often is looked for something new.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -19,6 +22,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 const PAGE: u16 = 500;
 
 pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
+    if let Some(code) = of_runtime(asked, environment) {
+        return code;
+    }
     reach(&asked.at, environment, async |rest| {
         let paint = environment.paint();
         let (records, newest) = past(rest, asked).await?;
@@ -41,6 +47,69 @@ pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
             tokio::time::sleep(PAUSE).await;
         }
     })
+}
+
+/// What a server of a shared runtime wrote last to its standard error. `None`: a `serve` is meant, because
+/// it is named or no runtime has this server.
+fn of_runtime(asked: &Logs, environment: &Environment) -> Option<u8> {
+    let server = asked.server.as_deref()?;
+    let at = &asked.at;
+    let is_of_serve = at.url.is_some() || at.token.is_some() || at.data_dir.is_some();
+    let is_audit = asked.tool.is_some() || asked.outcome.is_some();
+    if is_of_serve || is_audit || environment.filled(ADMIN_TOKEN).is_some() {
+        return None;
+    }
+    let found = Runtimes::find(None, environment).ok()?;
+    let with_it: Vec<_> = found.running.iter().filter(|it| it.has_server(server)).collect();
+    let mut shown: Vec<Vec<String>> = vec![Vec::new(); with_it.len()];
+    if with_it.is_empty() {
+        return None;
+    }
+    loop {
+        for (runtime, shown) in with_it.iter().zip(&mut shown) {
+            let answer = match found.ask(&runtime.id, Ask::Logs(server.to_owned())) {
+                Ok(Some(answer)) => answer,
+                Ok(None) if asked.follow => return Some(OK), // it has ended
+                Ok(None) => continue,
+                Err(why) => return Some(console::problem(&format!("error: {why}\n"), FAILED)),
+            };
+            let lines: Vec<String> = answer
+                .get("lines")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
+            let new = behind(shown, &lines);
+            let new =
+                new.get(new.len().saturating_sub(usize::from(asked.lines))..).unwrap_or_default();
+            let text: String = new
+                .iter()
+                .map(|line| match at.json {
+                    true => format!("{}\n", json!({ "server": server, "line": line })),
+                    false => format!("{}\n", crate::client::line(line)),
+                })
+                .collect();
+            if !text.is_empty() && !console::reaches(&text) {
+                return Some(OK);
+            }
+            *shown = lines;
+        }
+        if !asked.follow {
+            return Some(OK);
+        }
+        std::thread::park_timeout(PAUSE);
+    }
+}
+
+/// The lines that are new, of a window that has moved on: behind its longest end that was shown before.
+fn behind<'l>(shown: &[String], now: &'l [String]) -> &'l [String] {
+    let overlap = (0..=shown.len().min(now.len())).rev().find(|count| {
+        let end = shown.get(shown.len() - count..);
+        end.is_some() && end == now.get(..*count)
+    });
+    now.get(overlap.unwrap_or_default()..).unwrap_or_default()
 }
 
 /// The newest records, the oldest of them first; and the number of the newest, also if none is wanted.
@@ -135,5 +204,24 @@ fn said(text: &str) -> Result<(), ServeError> {
     match text.is_empty() || console::reaches(text) {
         true => Ok(()),
         false => Err(ServeError::Gone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_that_were_not_shown_are_new() {
+        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        for (shown, now, new) in [
+            ("", "abc", "abc"),
+            ("abc", "abc", ""),
+            ("abc", "bcd", "d"),
+            ("ab", "xy", "xy"),
+            ("aa", "aab", "b"),
+        ] {
+            assert_eq!(behind(&lines(shown), &lines(now)), lines(new), "{shown} {now}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Hot reload: applies an edited config; a broken one changes nothing and is reported.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
@@ -23,6 +25,17 @@ pub(super) struct Reload<'r> {
     /// SIGHUP reads the config again, whether or not the file has changed.
     hangup: Option<Signal>,
     told: ReportedWarnings,
+    /// Told which variables an edited config has looked up, before it is applied.
+    on_variables: Option<VariablesHook<'r>>,
+}
+
+/// What is done about the variables of an edited config.
+struct VariablesHook<'r>(Box<dyn Fn(&BTreeSet<String>) + 'r>);
+
+impl std::fmt::Debug for VariablesHook<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VariablesHook").finish_non_exhaustive()
+    }
 }
 
 /// The warnings about the config that were told last: an edit elsewhere does not repeat them.
@@ -52,7 +65,14 @@ impl<'r> Reload<'r> {
             let watch = Watch::new(&path, Pace::default());
             (path, watch)
         });
-        Self { wanted, environment, watched, hangup: None, told: ReportedWarnings::default() }
+        Self {
+            wanted,
+            environment,
+            watched,
+            hangup: None,
+            told: ReportedWarnings::default(),
+            on_variables: None,
+        }
     }
 
     /// The config as it is read first. What is odd about it is told.
@@ -70,10 +90,24 @@ impl<'r> Reload<'r> {
         Ok((path, config))
     }
 
+    /// Like `first`, for a runtime: each of its fronts has told what is odd about the config.
+    pub(super) fn first_quietly(&mut self) -> Result<(PathBuf, Config), SettingsError> {
+        let path = settings::config_path(self.wanted.servers.config.as_deref(), self.environment)?;
+        let config = settings::load(&path, self.wanted, self.environment)?;
+        self.told.news(&config.warnings);
+        Ok((path, config))
+    }
+
     /// From now on SIGHUP asks for the config to be read again.
     pub(super) fn on_hangup(mut self) -> io::Result<Self> {
         self.hangup = Some(signal(SignalKind::hangup())?);
         Ok(self)
+    }
+
+    /// From now on `hook` is told which variables an edited config looks up, before it is applied.
+    pub(super) fn on_variables(mut self, hook: impl Fn(&BTreeSet<String>) + 'r) -> Self {
+        self.on_variables = Some(VariablesHook(Box::new(hook)));
+        self
     }
 
     /// Watches and applies until it is dropped. `apply` says what came of it, if it knows.
@@ -95,8 +129,16 @@ impl<'r> Reload<'r> {
                     watch.acknowledge();
                 }
             }
-            match settings::load(&path, self.wanted, self.environment) {
+            let used = RefCell::new(BTreeSet::new());
+            let look_up = |name: &str| {
+                used.borrow_mut().insert(name.to_owned());
+                self.environment.get(name)
+            };
+            match settings::load_with(&path, self.wanted, self.environment, &look_up) {
                 Ok(config) => {
+                    if let Some(VariablesHook(hook)) = &self.on_variables {
+                        hook(&used.borrow());
+                    }
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");
                     }

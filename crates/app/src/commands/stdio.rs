@@ -3,37 +3,30 @@
 use std::time::Duration;
 
 use trunkline_catalog::config::Start;
-use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Options, Restart, RunPolicy, shortened};
+use trunkline_gateway::{Gateway, Options, Restart, RunPolicy, shortened};
 
-use crate::OK;
 use crate::cli::Stdio;
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
-use crate::listing_cache;
 use crate::settings::{self, StartOptions};
+use crate::shared::{self, Fronted};
+use crate::{OK, USAGE, console, listing_cache};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
+    let wanted = StartOptions::stdio(stdio);
+    let alone = match shared::attach(stdio, &wanted, environment) {
+        Fronted::Served(code) => return code,
+        Fronted::Usage(why) => return console::problem(&format!("error: {why}\n"), USAGE),
+        Fronted::Alone => None,
+        Fronted::Impossible(why) => Some(why),
+    };
     if let Err(code) = start_logging(&stdio.servers.log, environment) {
         return code;
     }
-    let wanted = StartOptions {
-        servers: &stdio.servers,
-        identity: &stdio.identity,
-        bounds: &stdio.bounds,
-        simple: stdio.simple,
-        restart: match (stdio.simple, stdio.restart) {
-            _ if stdio.no_restart => Restart::Never,
-            (true, false) => Restart::Never,
-            (true, true) => Restart::Limited,
-            (false, _) => Restart::Always,
-        },
-        declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
-        separator: DEFAULT_SEPARATOR,
-        patience: None,
-        exposure: stdio.expose,
-    };
+    if let Some(why) = alone {
+        tracing::warn!("servers are started for this client alone: {why}");
+    }
     let file = settings::config_path(stdio.servers.config.as_deref(), environment).ok();
     let listings = listing_cache::listings_for(file.as_deref(), environment);
     let listings = listings.filter(|_| !stdio.simple);
@@ -66,7 +59,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
 const IDLE_STOP: Duration = Duration::from_secs(15 * 60);
 
 /// Where what servers list is remembered, they run only when they are needed.
-fn run_policy(restart: Restart, remembers: bool) -> RunPolicy {
+pub(super) fn run_policy(restart: Restart, remembers: bool) -> RunPolicy {
     RunPolicy {
         restart,
         // One client makes the call again itself; copying each of its requests would cost every call.

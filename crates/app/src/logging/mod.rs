@@ -5,13 +5,16 @@
 
 mod file;
 mod flags;
+mod notices;
 mod stderr;
 mod text;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::broadcast;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -27,6 +30,7 @@ use crate::environment::Environment;
 use crate::timestamp::rfc3339;
 use file::LogFile;
 use flags::LogFormat;
+use notices::Notices;
 use stderr::Stderr;
 use text::{Destination, TextFormat};
 
@@ -53,7 +57,7 @@ pub(crate) enum LogError {
 
 /// Ends the thread that writes the file when it is dropped. Held in a static, for the log lives as long as
 /// the program; only `start` and `finish` lock it.
-static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+static WRITER: Mutex<Vec<WorkerGuard>> = Mutex::new(Vec::new());
 
 /// Starts logging. A log file that cannot be written is a warning: serving goes on.
 pub(crate) fn start(flags: &LogFlags, environment: &Environment) -> Result<(), LogError> {
@@ -67,9 +71,31 @@ pub(crate) fn start(flags: &LogFlags, environment: &Environment) -> Result<(), L
     Ok(())
 }
 
+/// Starts the log of a shared runtime: into files of its own, and to the fronts of its clients, which show
+/// it on their standard error.
+pub(crate) fn start_runtime(
+    flags: &LogFlags,
+    environment: &Environment,
+    directory: &Path,
+    notices: broadcast::Sender<Arc<str>>,
+) -> Result<(), LogError> {
+    let fronts = layer(flags.log_format, Destination::Stderr, Notices(notices));
+    let own = LogFile::open_up_to(directory, LARGEST_OF_RUNTIME);
+    let Prepared { subscriber, writer, failed } = assemble(flags, environment, fronts, own.ok())?;
+    drop(tracing::subscriber::set_global_default(subscriber));
+    *WRITER.lock() = writer;
+    if let Some((directory, error)) = failed {
+        tracing::warn!("no log is written to {} ({DIRECTORY}): {error}", directory.display());
+    }
+    Ok(())
+}
+
+/// In a directory that is memory on many systems.
+const LARGEST_OF_RUNTIME: u64 = 256 << 10;
+
 /// Writes what the file still lacks. Called last.
 pub(crate) fn finish() {
-    drop(WRITER.lock().take());
+    WRITER.lock().clear();
 }
 
 /// Something that was told on stderr before the log could say it: the file has it, too.
@@ -79,33 +105,45 @@ pub(crate) fn told(text: &str) {
 
 struct Prepared {
     subscriber: Box<dyn Subscriber + Send + Sync>,
-    writer: Option<WorkerGuard>,
+    writer: Vec<WorkerGuard>,
     failed: Option<(PathBuf, io::Error)>,
 }
 
 fn prepare(flags: &LogFlags, environment: &Environment) -> Result<Prepared, LogError> {
+    let stderr = layer(flags.log_format, Destination::Stderr, Stderr::new(flags.log_format));
+    assemble(flags, environment, stderr, None)
+}
+
+/// `shown`: what people see; `own`: a file besides the one that the user may want.
+fn assemble(
+    flags: &LogFlags,
+    environment: &Environment,
+    shown: Box<dyn Layer<Registry> + Send + Sync>,
+    own: Option<LogFile>,
+) -> Result<Prepared, LogError> {
     let (on_stderr, in_file) = filters(flags, environment)?;
     // What was told is on stderr already.
     let on_stderr = on_stderr.with_target(NOTICE, Level::INFO).with_target(TOLD, LevelFilter::OFF);
-    let stderr = layer(flags.log_format, Destination::Stderr, Stderr::new(flags.log_format));
-    let mut layers = vec![stderr.with_filter(on_stderr).boxed()];
-    let (mut writer, mut failed) = (None, None);
+    let in_file = in_file.with_target(NOTICE, Level::INFO);
+    let mut layers = vec![shown.with_filter(on_stderr).boxed()];
+    let (mut writer, mut failed) = (Vec::new(), None);
+    let mut files = Vec::from_iter(own);
     if let Some(directory) = environment.path(DIRECTORY) {
         match LogFile::open(&directory) {
-            Ok(file) => {
-                // Lossy: when the disk is slow a line is dropped, and the thread that logs goes on.
-                let (lines, guard) = NonBlockingBuilder::default()
-                    .lossy(true)
-                    .buffered_lines_limit(WAITING_LINES)
-                    .thread_name("trunkline-log")
-                    .finish(file);
-                writer = Some(guard);
-                let in_file = in_file.with_target(NOTICE, Level::INFO);
-                let file = layer(flags.log_format, Destination::File, lines);
-                layers.push(file.with_filter(in_file).boxed());
-            }
+            Ok(file) => files.push(file),
             Err(error) => failed = Some((directory, error)),
         }
+    }
+    for file in files {
+        // Lossy: when the disk is slow a line is dropped, and the thread that logs goes on.
+        let (lines, guard) = NonBlockingBuilder::default()
+            .lossy(true)
+            .buffered_lines_limit(WAITING_LINES)
+            .thread_name("trunkline-log")
+            .finish(file);
+        writer.push(guard);
+        let file = layer(flags.log_format, Destination::File, lines);
+        layers.push(file.with_filter(in_file.clone()).boxed());
     }
     let subscriber = Box::new(Registry::default().with(layers));
     Ok(Prepared { subscriber, writer, failed })

@@ -136,6 +136,12 @@ struct OpenQuestion {
 const FIRST: u32 = 1_000_000_000;
 
 impl Client {
+    /// Numbers questions behind this one: the client may still answer those of a gateway before us.
+    pub(crate) fn number_questions_after(&self, last: u32) {
+        let mut questions = self.questions.lock();
+        questions.last = questions.last.max(last);
+    }
+
     /// Takes over what the client says about itself in `initialize`.
     pub(crate) fn declares(&self, capabilities: &[u8]) {
         *self.abilities.lock() = Abilities::read(capabilities);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline_wire::{Lines, StreamLine, salvage_token};
 
 use crate::call::ResponseSink;
+use crate::front::client_lines::ClientLines;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
-use crate::pump::{FlushSet, Outbox, Pump, Reader, SourceHandle};
-use crate::session::{Session, abandon, receive, refuse_oversize};
+use crate::pump::{Outbox, Pump};
+use crate::session::{Session, abandon};
 use crate::stream::{Input, Sink};
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
@@ -33,16 +33,8 @@ pub(crate) async fn serve(
     let sink = ResponseSink::Line(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let ended = CancellationToken::new();
-    let reader = Stdin {
-        lines: Lines::new(message_limit),
-        session: Arc::clone(&session),
-        sink,
-        outbox: outbox.clone(),
-        limit: message_limit,
-        ended: ended.clone(),
-        oversize: false,
-    };
-    let source = pump.read(stdin, Box::new(reader));
+    let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());
+    let source = pump.read(stdin, reader);
 
     let mut grace = tokio::select! {
         () = ended.cancelled() => END_OF_INPUT,
@@ -70,61 +62,5 @@ pub(crate) async fn serve(
             format!("answers could not be written to standard output: {error}"),
         )),
         None => Ok(()),
-    }
-}
-
-/// What the client writes.
-#[derive(Debug)]
-struct Stdin {
-    lines: Lines,
-    session: Arc<Session>,
-    sink: ResponseSink,
-    outbox: Outbox,
-    limit: usize,
-    ended: CancellationToken,
-    /// An oversize message is being skipped and its id is not yet known.
-    oversize: bool,
-}
-
-impl Reader for Stdin {
-    fn room(&mut self) -> &mut Vec<u8> {
-        self.lines.room()
-    }
-
-    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
-        let (session, sink, limit) = (&self.session, &self.sink, self.limit);
-        let snapshot = session.context.view.snapshot();
-        while let Some(line) = self.lines.next_line() {
-            match line {
-                StreamLine::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-                StreamLine::Whole(line) => receive(session, line, sink, &snapshot, touched),
-                // Its id may stand at its beginning,
-                StreamLine::TooLong(head) => match salvage_token(head) {
-                    Some(id) => refuse_oversize(id, limit, sink, touched),
-                    None => self.oversize = true,
-                },
-                // or else at its end, or nowhere.
-                StreamLine::TooLongEnd(tail) if std::mem::take(&mut self.oversize) => {
-                    let id = salvage_token(tail).unwrap_or(b"null");
-                    refuse_oversize(id, limit, sink, touched);
-                }
-                StreamLine::TooLongEnd(_) => {}
-            }
-        }
-        // A client that asks faster than it reads is not read until it has caught up.
-        self.outbox.hold_if_crowded(source);
-    }
-
-    /// A last message without a newline counts, too.
-    fn ended(&mut self, touched: &mut FlushSet) {
-        let rest = self.lines.remainder();
-        if std::mem::take(&mut self.oversize) {
-            let id = salvage_token(rest).unwrap_or(b"null");
-            refuse_oversize(id, self.limit, &self.sink, touched);
-        } else if !rest.iter().all(u8::is_ascii_whitespace) {
-            let snapshot = self.session.context.view.snapshot();
-            receive(&self.session, rest, &self.sink, &snapshot, touched);
-        }
-        self.ended.cancel();
     }
 }

@@ -215,9 +215,19 @@ impl Outbox {
         }
     }
 
-    /// Reads no more from `source` until this queue is short again, if it is long.
+    /// Reads no more from `source` until this queue is short again, if it is long and others may wait
+    /// for its reader.
     pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
-        if !self.0.state.lock().queue.is_crowded() {
+        self.hold_if(source, Queue::is_crowded);
+    }
+
+    /// Reads no more from the peer that this queue is for until the queue is short again, if it is long.
+    pub(crate) fn hold_own_reader(&self, source: &SourceHandle) {
+        self.hold_if(source, Queue::is_long);
+    }
+
+    fn hold_if(&self, source: &SourceHandle, is_too_long: impl Fn(&Queue) -> bool) {
+        if !is_too_long(&self.0.state.lock().queue) {
             return;
         }
         self.flush();
@@ -225,7 +235,7 @@ impl Outbox {
         let mut state = self.0.state.lock();
         // Looked at again, now that the source is held: the queue may have been emptied in between,
         // and then nothing else would resume it.
-        if state.queue.closed || !state.queue.is_crowded() {
+        if state.queue.closed || !is_too_long(&state.queue) {
             drop(state);
             return source.resume();
         }

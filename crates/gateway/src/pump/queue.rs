@@ -92,7 +92,11 @@ impl Queue {
     }
 
     pub(super) fn is_crowded(&self) -> bool {
-        self.overflow == Overflow::Hold && self.bytes >= CLIENT_HIGH_WATER
+        self.overflow == Overflow::Hold && self.is_long()
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.bytes >= CLIENT_HIGH_WATER
     }
 
     /// More waits than before the last message was allowed: one large message always is.

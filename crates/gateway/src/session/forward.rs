@@ -142,7 +142,7 @@ fn send_to_own(
 pub(super) fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
         retry_when_settled(asked);
-    } else {
+    } else if !asked.retry_if_outdated(touched) {
         asked.turn_away(error, touched);
     }
 }

@@ -30,6 +30,17 @@ pub(crate) struct SessionRequest<'a> {
 }
 
 impl SessionRequest<'_> {
+    /// Handles the request again if the lists have changed since the round began in which it was read: the
+    /// server that it needs may have come meanwhile. False: nothing has changed.
+    pub(super) fn retry_if_outdated(&self, touched: &mut FlushSet) -> bool {
+        let now = self.session.context.view.snapshot();
+        if std::ptr::eq(&raw const *now, self.snapshot) {
+            return false;
+        }
+        (self.dispatch)(SessionRequest { snapshot: &now, ..self.clone() }, touched);
+        true
+    }
+
     pub(super) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
         let mut out = Vec::with_capacity(result.len() + 64);
         write_result(self.message.id(), result, &mut out);
@@ -84,8 +95,7 @@ pub(crate) fn refuse_oversize(
     sink: &ResponseSink,
     touched: &mut FlushSet,
 ) {
-    let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
-    refuse(id, &CallError::InvalidRequest(why), sink, touched);
+    refuse(id, &CallError::over_limit(limit), sink, touched);
 }
 
 /// Refuses bytes that are no message.

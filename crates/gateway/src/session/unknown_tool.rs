@@ -41,6 +41,7 @@ pub(super) fn call(
         Some(server) if server.status().state == State::Idle => {
             retry_when_awake(asked, server);
         }
+        _ if asked.retry_if_outdated(touched) => {}
         _ => not_found(asked, name, named_in, touched),
     }
 }

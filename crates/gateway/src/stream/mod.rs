@@ -160,6 +160,18 @@ impl Sink {
     }
 }
 
+/// Standard input, to be read without blocking. Nobody else's use of it is changed.
+pub fn own_stdin() -> io::Result<OwnedFd> {
+    Input::stdin().map(|input| input.fd)
+}
+
+/// Standard output, to be written without blocking. Nobody else's use of it is changed.
+pub fn own_stdout() -> io::Result<OwnedFd> {
+    let (fd, _) = own(io::stdout().as_fd(), OFlags::WRONLY)?;
+    widen(&fd);
+    Ok(fd)
+}
+
 /// Gives a pipe more room, if the system lets us: a large message then needs a sixteenth of the
 /// switches between writer and reader. The memory is used only while bytes wait in the pipe, but all
 /// pipes of a user together may have 64 MiB of room; so those of servers are widened only when they

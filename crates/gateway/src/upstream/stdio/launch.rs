@@ -60,6 +60,11 @@ impl Inherited {
         self.0.push((name.into(), value.into()));
     }
 
+    /// Names and values, in no particular order.
+    pub fn variables(&self) -> &[(OsString, OsString)] {
+        &self.0
+    }
+
     pub(in crate::upstream) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(held, _)| held == name)
     }

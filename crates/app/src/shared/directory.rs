@@ -1,0 +1,214 @@
+//! `RuntimeDirectory`: where the sockets of this user's runtimes are. Nobody else can enter it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::geteuid;
+
+use crate::environment::Environment;
+
+/// What the kernel takes as the path of a socket, with its final zero.
+const SOCKET_PATH: usize = 108;
+/// Bytes of the key.
+const KEY: usize = 32;
+
+#[derive(Debug)]
+pub(crate) struct RuntimeDirectory {
+    path: PathBuf,
+    /// Held open: a socket whose path is too long is reached through it.
+    opened: OwnedFd,
+}
+
+impl RuntimeDirectory {
+    /// Makes the directory if it is not there. The error says what is wrong, and where.
+    pub(crate) fn open(environment: &Environment) -> Result<Self, String> {
+        let path = place(environment);
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
+        Self::entered(path)
+    }
+
+    /// `None`: there has been no runtime.
+    pub(crate) fn existing(environment: &Environment) -> Result<Option<Self>, String> {
+        let path = place(environment);
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => Self::entered(path).map(Some),
+        }
+    }
+
+    fn entered(path: PathBuf) -> Result<Self, String> {
+        let shown = path.display();
+        // NOFOLLOW: a link may have been put there by somebody else.
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| format!("{shown} cannot be opened: {error}"))?;
+        let about = rustix::fs::fstat(&opened)
+            .map_err(|error| format!("{shown} cannot be looked at: {error}"))?;
+        if about.st_uid != geteuid().as_raw() {
+            return Err(format!("{shown} belongs to another user (uid {})", about.st_uid));
+        }
+        let mode = about.st_mode & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(format!("{shown} is open to others (mode {mode:04o}); `chmod 700` it"));
+        }
+        Ok(Self { path, opened })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path that a socket can be bound and connected to.
+    pub(crate) fn socket(&self, id: &str) -> PathBuf {
+        let path = self.file(id, "sock");
+        if path.as_os_str().len() < SOCKET_PATH {
+            return path;
+        }
+        PathBuf::from(format!("/proc/self/fd/{}/{id}.sock", self.opened.as_raw_fd()))
+    }
+
+    pub(crate) fn file(&self, id: &str, ending: &str) -> PathBuf {
+        self.path.join(format!("{id}.{ending}"))
+    }
+
+    /// The runtimes that there are, or were.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(".sock").map(str::to_owned)).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Owns the socket of this runtime as long as the file is open. `None`: another process owns it.
+    pub(crate) fn lock(&self, id: &str) -> io::Result<Option<File>> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(self.file(id, "lock"))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A random key of this user: without it nobody can tell from the name of a socket which values the
+    /// variables had.
+    pub(crate) fn key(&self) -> io::Result<[u8; KEY]> {
+        let path = self.path.join("key");
+        match read_key(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            read => return read,
+        }
+        let mut key = [0; KEY];
+        rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())?;
+        let new = self.path.join(format!("key.{}", std::process::id()));
+        let mut file =
+            OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(&key)?;
+        // A link fails if the name is taken: of two fronts that start together one key counts.
+        let linked = fs::hard_link(&new, &path);
+        fs::remove_file(&new)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => read_key(&path),
+        }
+    }
+}
+
+fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
+    let mut key = [0; KEY];
+    File::open(path)?.read_exact(&mut key)?;
+    Ok(key)
+}
+
+/// `$XDG_RUNTIME_DIR/trunkline`; without one a directory in the cache, or else below `/tmp`.
+fn place(environment: &Environment) -> PathBuf {
+    // A relative path is none (XDG Base Directory Specification).
+    let absolute = |name| environment.path(name).filter(|path| path.is_absolute());
+    if let Some(runtime) = absolute("XDG_RUNTIME_DIR") {
+        return runtime.join("trunkline");
+    }
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    match cache {
+        Some(cache) => cache.join("trunkline/run"),
+        None => PathBuf::from(format!("/tmp/trunkline-{}", geteuid().as_raw())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("trunkline-dir-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_directory_is_the_session_s_or_in_the_cache_or_below_tmp() {
+        let tmp = format!("/tmp/trunkline-{}", geteuid().as_raw());
+        for (variables, expected) in [
+            (&[("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/h")][..], "/run/user/7/trunkline"),
+            (&[("XDG_RUNTIME_DIR", "run"), ("HOME", "/h")], "/h/.cache/trunkline/run"),
+            (&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], "/c/trunkline/run"),
+            (&[], tmp.as_str()),
+        ] {
+            assert_eq!(
+                place(&Environment::of(variables)),
+                PathBuf::from(expected),
+                "{variables:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_can_enter_is_refused() {
+        let root = scratch("mode");
+        let environment = Environment::of(&[("XDG_RUNTIME_DIR", root.to_str().unwrap())]);
+        let made = RuntimeDirectory::open(&environment).unwrap();
+        let mode = fs::metadata(made.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::set_permissions(made.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let why = RuntimeDirectory::open(&environment).unwrap_err();
+        assert!(why.contains("mode 0755") && why.contains("chmod 700"), "{why}");
+        fs::remove_dir_all(&root).unwrap();
+        fs::write(&root, "").unwrap();
+        assert!(RuntimeDirectory::open(&environment).unwrap_err().contains("cannot be made"));
+        fs::remove_file(&root).unwrap();
+    }
+
+    #[test]
+    fn one_key_one_owner_and_paths_that_fit() {
+        let root = scratch("key");
+        let deep = root.join("d".repeat(120));
+        fs::create_dir(&deep).unwrap();
+        let environment = Environment::of(&[("XDG_RUNTIME_DIR", deep.to_str().unwrap())]);
+        let directory = RuntimeDirectory::open(&environment).unwrap();
+        assert_eq!(directory.key().unwrap(), directory.key().unwrap());
+        let held = directory.lock("a").unwrap();
+        assert!(held.is_some());
+        assert!(directory.lock("a").unwrap().is_none(), "two own one socket");
+        drop(held);
+        assert!(directory.lock("a").unwrap().is_some());
+        let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
+        std::os::unix::net::UnixStream::connect(directory.socket("a")).unwrap();
+        drop(listener);
+        assert_eq!(directory.ids(), ["a"]);
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,198 @@
+//! `RuntimeLink`: finds the runtime of a front, or starts it, and connects to it.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
+
+use crate::shared::directory::RuntimeDirectory;
+use crate::shared::hello::{ClientHello, Hello, refused};
+use crate::shared::runtime::{READY, TAKEN};
+
+/// A runtime that needs longer to open its socket, or to say hello, is of no use.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at a socket that another runtime is about to open or to give up.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The answer to a hello is shorter.
+const ANSWER: usize = 4096;
+
+/// Which runtime is a client's, and how it is started.
+#[derive(Debug)]
+pub(super) struct RuntimeLocation {
+    pub(super) directory: RuntimeDirectory,
+    pub(super) key: [u8; 32],
+    pub(super) id: String,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    /// What is odd about the config, for people.
+    pub(super) warnings: String,
+}
+
+pub(super) struct RuntimeLink<'l> {
+    pub(super) at: RuntimeLocation,
+    pub(super) hello: ClientHello,
+    /// Looks again which runtime it is. The config may have been edited.
+    pub(super) locate: &'l dyn Fn() -> Result<Option<RuntimeLocation>, String>,
+    /// Runtimes that this process has started, to be collected when they end.
+    pub(super) started: Vec<Child>,
+}
+
+/// A connection to a runtime that has welcomed us, and what it said right behind.
+#[derive(Debug)]
+pub(super) struct Connected {
+    pub(super) stream: UnixStream,
+    pub(super) ahead: Vec<u8>,
+}
+
+/// One attempt to connect.
+enum Attempt {
+    Connected(Connected),
+    /// There is no runtime, or there was one.
+    Absent,
+    /// It ends just now, or another one is being started.
+    Passing,
+}
+
+impl RuntimeLink<'_> {
+    /// Finds the runtime that is this client's now, and connects to it.
+    pub(super) fn connect_again(&mut self, last_question: u32) -> Result<Connected, String> {
+        // A config that is broken now leads to the runtime that had read it before.
+        if let Ok(Some(at)) = (self.locate)() {
+            self.at = at;
+        }
+        self.connect(last_question)
+    }
+
+    /// Waits for the runtime, bounded. The error says why there is none.
+    pub(super) fn connect(&mut self, last_question: u32) -> Result<Connected, String> {
+        self.hello.last_question = last_question;
+        self.started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.attempt()? {
+                Attempt::Connected(connected) => return Ok(connected),
+                Attempt::Absent => self.start()?,
+                Attempt::Passing => {}
+            }
+            if Instant::now() > deadline {
+                let path = self.at.directory.file(&self.at.id, "sock");
+                return Err(format!(
+                    "no runtime answers at {} within {} s",
+                    path.display(),
+                    PATIENCE.as_secs()
+                ));
+            }
+            // Blocks only this client, which waits for the runtime in any case.
+            std::thread::park_timeout(PAUSE);
+        }
+    }
+
+    fn attempt(&self) -> Result<Attempt, String> {
+        let path = self.at.directory.socket(&self.at.id);
+        let stream = match UnixStream::connect(&path) {
+            Ok(stream) => stream,
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    return Ok(Attempt::Absent);
+                }
+                io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
+                    return Ok(Attempt::Passing);
+                }
+                _ => return Err(format!("{} cannot be connected to: {error}", path.display())),
+            },
+        };
+        check_peer(&stream)?;
+        match greeted(stream, &Hello::Client(self.hello.clone())) {
+            Ok((stream, line, ahead)) => match refused(&line) {
+                Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
+                None => Ok(Attempt::Connected(Connected { stream, ahead })),
+            },
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(format!(
+                "the shared runtime does not answer (`trunkline ps` shows it, `trunkline stop` ends it): {}",
+                path.display()
+            )),
+            // It went while we spoke.
+            Err(_) => Ok(Attempt::Passing),
+        }
+    }
+
+    /// Starts a runtime and waits until it listens, or says that another one does.
+    fn start(&mut self) -> Result<(), String> {
+        let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
+        // One front starts it; the others that have lost the same runtime wait for its socket.
+        let starting = self.at.directory.lock(&format!("{}-start", self.at.id)).map_err(told)?;
+        let Some(_starting) = starting else { return Ok(()) };
+        let mut command = Command::new(program());
+        command.args(&self.at.arguments).current_dir(&self.at.cwd);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(told)?;
+        let mut word = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            // Ends with the word, or with the process.
+            stdout.take(64).read_to_end(&mut word).map_err(told)?;
+        }
+        if word == READY {
+            self.started.push(child);
+            return Ok(());
+        }
+        let mut why = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            // Not text: what can be read of it is told.
+            drop(stderr.read_to_string(&mut why));
+        }
+        let status = child.wait().map_err(told)?;
+        match word == TAKEN {
+            true => Ok(()),
+            false => {
+                Err(format!("the shared runtime has ended ({status}) at its start: {}", why.trim()))
+            }
+        }
+    }
+}
+
+/// This program as it runs, also when its file was replaced. By its path where that is still it, for `ps`.
+fn program() -> PathBuf {
+    let running = PathBuf::from("/proc/self/exe");
+    match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        _ => running,
+    }
+}
+
+/// The other end must be a process of this user.
+pub(crate) fn check_peer(stream: &UnixStream) -> Result<(), String> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)
+        .map_err(|error| format!("it cannot be told who owns the runtime's socket: {error}"))?;
+    match peer.uid == geteuid() {
+        true => Ok(()),
+        false => {
+            Err(format!("the runtime's socket belongs to another user (uid {})", peer.uid.as_raw()))
+        }
+    }
+}
+
+/// Says hello. The stream, the line of the answer, and what came behind it.
+pub(crate) fn greeted(
+    mut stream: UnixStream,
+    hello: &Hello,
+) -> io::Result<(UnixStream, Vec<u8>, Vec<u8>)> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(hello.line().as_bytes())?;
+    let mut heard = Vec::new();
+    loop {
+        if let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
+            let ahead = heard.split_off(end + 1);
+            return Ok((stream, heard, ahead));
+        }
+        let mut piece = [0; ANSWER];
+        match stream.read(&mut piece)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => heard.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The thin front of a client: decides whether a runtime is shared, and relays to it.
+
+mod link;
+mod relay;
+mod requests;
+mod run;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use trunkline_catalog::config::Style;
+
+pub(crate) use link::{check_peer, greeted};
+
+use crate::cli::Stdio;
+use crate::environment::Environment;
+use crate::nesting::ConfigChain;
+use crate::settings::{self, StartOptions};
+use crate::shared::directory::RuntimeDirectory;
+use crate::shared::hello::ClientHello;
+use crate::shared::identity::{RuntimeIdentity, depends_on_directory, digests, neutral_directory};
+use crate::{OK, console};
+use link::{RuntimeLink, RuntimeLocation};
+
+/// `on` (default) or `off`.
+const SHARED: &str = "TRUNKLINE_SHARED";
+/// Seconds, or a time like `10m`.
+const LINGER: &str = "TRUNKLINE_LINGER";
+/// How long a runtime stays after its last client: a client that is restarted finds its servers running.
+const USUAL_LINGER: Duration = Duration::from_secs(600);
+
+/// Variables of Trunkline itself that a runtime takes from the client that starts it.
+const OWN: [&str; 6] = [
+    "TRUNKLINE_CACHE",
+    "TRUNKLINE_LOG",
+    "MCP_PROXY_LOG_DIRECTORY_PATH",
+    "MCP_PROXY_LOG_LEVEL",
+    "TRUNKLINE_TEST_WAIT_DIVISOR",
+    "XDG_CACHE_HOME",
+];
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Fronted {
+    /// The client was served by a shared runtime.
+    Served(u8),
+    /// Nothing is to be shared here.
+    Alone,
+    /// Why nothing can be shared, for one line; the client is to be served by this process.
+    Impossible(String),
+    /// The command line or the environment is wrong.
+    Usage(String),
+}
+
+/// Serves the client of this process through the runtime of its user, if it may and can. Called before
+/// this process has any other thread.
+pub(crate) fn attach(
+    stdio: &Stdio,
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+) -> Fronted {
+    match is_wanted(stdio, environment) {
+        Ok(true) => {}
+        Ok(false) => return Fronted::Alone,
+        Err(why) => return Fronted::Usage(why),
+    }
+    let linger = match linger(stdio, environment) {
+        Ok(linger) => linger,
+        Err(why) => return Fronted::Usage(why),
+    };
+    // A Trunkline behind another one ends with it, and so would a runtime that others share.
+    if ConfigChain::is_nested(environment) {
+        return Fronted::Alone;
+    }
+    let locate = || locate(stdio, wanted, environment);
+    let first = match locate() {
+        Ok(Some(first)) => first,
+        Ok(None) => return Fronted::Alone,
+        Err(why) => return Fronted::Impossible(why),
+    };
+    // Each front says it: its user reads this front's standard error.
+    if !first.warnings.is_empty() {
+        console::problem(&first.warnings, OK);
+    }
+    let hello = ClientHello {
+        pid: std::process::id(),
+        kind: stdio.servers.client,
+        linger,
+        last_question: 0,
+        variables: digests(environment, &first.key),
+    };
+    let mut link = RuntimeLink { at: first, hello, locate: &locate, started: Vec::new() };
+    let connected = match link.connect(0) {
+        Ok(connected) => connected,
+        Err(why) => return Fronted::Impossible(why),
+    };
+    match run::run(link, connected, wanted.limits().message) {
+        Ok(code) => Fronted::Served(code),
+        Err(error) => {
+            Fronted::Served(console::problem(&format!("error: {error}\n"), crate::FAILED))
+        }
+    }
+}
+
+fn is_wanted(stdio: &Stdio, environment: &Environment) -> Result<bool, String> {
+    let by_variable = match environment.filled(SHARED).as_deref() {
+        None | Some("on" | "1" | "true" | "yes") => true,
+        Some("off" | "0" | "false" | "no") => false,
+        Some(other) => return Err(format!("{SHARED} is {other:?}; it must be on or off")),
+    };
+    Ok(by_variable && !stdio.no_shared && !stdio.simple)
+}
+
+fn linger(stdio: &Stdio, environment: &Environment) -> Result<Duration, String> {
+    match (stdio.linger, environment.filled(LINGER)) {
+        (Some(linger), _) => Ok(linger),
+        (None, Some(text)) => {
+            crate::cli::seconds(&text).map_err(|why| format!("{LINGER} is {text:?}; it {why}"))
+        }
+        (None, None) => Ok(USUAL_LINGER),
+    }
+}
+
+/// Finds out which runtime is this client's, by what the config is now. `None`: the client is to be served
+/// alone, by this process; a config that cannot be used is reported there.
+fn locate(
+    stdio: &Stdio,
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+) -> Result<Option<RuntimeLocation>, String> {
+    let Ok(path) = settings::config_path(stdio.servers.config.as_deref(), environment) else {
+        return Ok(None);
+    };
+    let used = RefCell::new(BTreeMap::new());
+    let look_up = |name: &str| {
+        let value = environment.get(name);
+        used.borrow_mut().insert(name.to_owned(), value.clone());
+        value
+    };
+    let Ok(config) = settings::load_with(&path, wanted, environment, &look_up) else {
+        return Ok(None);
+    };
+    let (Ok(here), Ok(canonical)) = (std::env::current_dir(), std::fs::canonicalize(&path)) else {
+        return Ok(None);
+    };
+    let directory = RuntimeDirectory::open(environment)?;
+    let key = directory
+        .key()
+        .map_err(|error| format!("{}: {error}", directory.path().join("key").display()))?;
+    let is_local = depends_on_directory(&config.servers);
+    let own: Vec<(&str, Option<String>)> =
+        OWN.iter().map(|name| (*name, environment.get(name))).collect();
+    let id = RuntimeIdentity {
+        config: &canonical,
+        flags: stdio,
+        directory: is_local.then_some(here.as_path()),
+        used: &used.borrow(),
+        inherited: settings::inherited(wanted, environment).variables(),
+        own: &own,
+    }
+    .id(&key);
+    let warnings = match config.warnings.is_empty() {
+        true => String::new(),
+        false => config.warnings.render(Style::Plain),
+    };
+    let mut arguments: Vec<OsString> = vec!["runtime".into(), "--id".into(), id.clone().into()];
+    arguments.extend(std::env::args_os().skip(1));
+    // Behind the client's own, which it overrides: the runtime runs in another directory.
+    arguments.extend(["--config".into(), here.join(&path).into_os_string()]);
+    let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
+    Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
+}

@@ -1,0 +1,315 @@
+//! The loop of a front: one thread that waits for its client and its runtime, and moves what they say.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use trunkline_gateway::{own_stdin, own_stdout};
+
+use super::link::{Connected, RuntimeLink};
+use super::relay::{Farewell, Relay};
+use crate::{FAILED, OK, console, memory};
+
+/// A runtime that lived so long was well.
+const LONG_LIFE: Duration = Duration::from_secs(10);
+/// After so many in a row that were not, the next is started when the client needs it.
+const MOST_CRASHES: u32 = 3;
+
+/// A front that has done nothing for so long gives memory back, once.
+const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// Reads of so many bytes are parts of large messages, which leave memory behind.
+const LARGE_READ: usize = 32 * 1024;
+
+/// The client's two streams and what is connected to them.
+struct Front<'l> {
+    relay: Relay,
+    link: RuntimeLink<'l>,
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    /// `None`: the runtime has ended in order, and the client has not needed another one since.
+    runtime: Option<UnixStream>,
+    connected_at: Instant,
+    /// Nothing was done since memory was given back that takes much.
+    is_small: bool,
+    /// Runtimes in a row that have not lived long.
+    crashes: u32,
+    /// The runtime was told that the client writes no more.
+    is_half_closed: bool,
+}
+
+/// How a front ends.
+enum FrontEnd {
+    Served,
+    /// Nobody reads the answers.
+    ClientGone(Option<Errno>),
+    NoRuntime(String),
+}
+
+/// Serves the client until it goes.
+pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::Result<u8> {
+    let mut front = Front {
+        relay: Relay::new(limit),
+        link,
+        stdin: Some(own_stdin()?),
+        stdout: own_stdout()?,
+        runtime: None,
+        connected_at: Instant::now(),
+        is_small: false,
+        crashes: 0,
+        is_half_closed: false,
+    };
+    front.adopt(first)?;
+    let end = front.serve();
+    Ok(match end {
+        Ok(FrontEnd::Served) | Ok(FrontEnd::ClientGone(None)) => OK,
+        Ok(FrontEnd::ClientGone(Some(error))) => {
+            let error = io::Error::from(error);
+            let what = "answers could not be written to standard output";
+            console::problem(&format!("error: {what}: {error}\n"), FAILED)
+        }
+        Ok(FrontEnd::NoRuntime(why)) => console::problem(&format!("error: {why}\n"), FAILED),
+        Err(error) => return Err(error),
+    })
+}
+
+impl Front<'_> {
+    fn serve(&mut self) -> io::Result<FrontEnd> {
+        loop {
+            self.flush_notices();
+            if let Err(error) = self.write_client() {
+                return Ok(FrontEnd::ClientGone(Some(error).filter(|error| *error != Errno::PIPE)));
+            }
+            self.write_runtime();
+            if self.is_done() {
+                return Ok(FrontEnd::Served);
+            }
+            if self.runtime.is_none() && self.is_runtime_needed() {
+                if let Err(why) = self.reconnect() {
+                    self.relay.give_up();
+                    self.write_last_answers();
+                    return Ok(FrontEnd::NoRuntime(why));
+                }
+                continue;
+            }
+            let ready = self.wait()?;
+            if ready.client_gone {
+                return Ok(FrontEnd::ClientGone(None));
+            }
+            if ready.is_idle {
+                memory::shrink();
+                self.is_small = true;
+            }
+            if ready.client {
+                self.read_client()?;
+            }
+            if ready.runtime {
+                self.read_runtime();
+            }
+        }
+    }
+
+    fn is_runtime_needed(&self) -> bool {
+        !self.relay.to_runtime.is_empty() || self.relay.has_open_requests()
+    }
+
+    /// Nothing more will come of either side, and the client has all of it.
+    fn is_done(&self) -> bool {
+        self.stdin.is_none()
+            && self.runtime.is_none()
+            && self.relay.to_client.is_empty()
+            && (self.is_half_closed || !self.is_runtime_needed())
+    }
+
+    /// Waits until one of the sides can be read or written.
+    fn wait(&self) -> io::Result<Ready> {
+        let (relay, none) = (&self.relay, PollFlags::empty());
+        // Not read while the other side is behind: memory stays bounded, and nothing is lost.
+        let read_client = !relay.to_runtime.is_crowded();
+        let mut fds = Vec::with_capacity(3);
+        let wants_out = |is_wanted: bool| if is_wanted { PollFlags::OUT } else { none };
+        fds.push(PollFd::new(&self.stdout, wants_out(!relay.to_client.is_empty())));
+        // Left out if nothing is wanted of it: its end would be told over and over.
+        let read_runtime = !relay.to_client.is_crowded();
+        let is_watched = read_runtime || !relay.to_runtime.is_empty();
+        let runtime = self.runtime.as_ref().filter(|_| is_watched);
+        if let Some(runtime) = runtime {
+            let read = if read_runtime { PollFlags::IN } else { none };
+            fds.push(PollFd::new(runtime, read | wants_out(!relay.to_runtime.is_empty())));
+        }
+        if let Some(stdin) = self.stdin.as_ref().filter(|_| read_client) {
+            fds.push(PollFd::new(stdin, PollFlags::IN));
+        }
+        let idle = (!self.is_small).then_some(&IDLE);
+        let is_idle = match poll(&mut fds, idle) {
+            Ok(ready) => ready == 0,
+            Err(Errno::INTR) => false,
+            Err(error) => return Err(error.into()),
+        };
+        let mut events = fds.iter().map(PollFd::revents);
+        let stdout = events.next().unwrap_or(none);
+        let runtime = runtime.and_then(|_| events.next()).unwrap_or(none);
+        let client = events.next().unwrap_or(none);
+        let readable = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
+        Ok(Ready {
+            // The reading end of a pipe is closed (ERR), or the other end of a socket (HUP): told also if
+            // nothing is to be written.
+            client_gone: stdout.intersects(PollFlags::ERR | PollFlags::HUP),
+            client: client.intersects(readable),
+            runtime: runtime.intersects(readable) && read_runtime,
+            is_idle,
+        })
+    }
+
+    fn read_client(&mut self) -> io::Result<()> {
+        let Some(stdin) = &self.stdin else { return Ok(()) };
+        match read(stdin.as_fd(), self.relay.client_room()) {
+            Ok(0) => {
+                self.relay.client_ended();
+                self.stdin = None;
+            }
+            Ok(count) => {
+                self.is_small &= count < LARGE_READ;
+                self.relay.take_from_client();
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // A terminal that was closed.
+            Err(Errno::IO) => {
+                self.relay.client_ended();
+                self.stdin = None;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn read_runtime(&mut self) {
+        let Some(runtime) = &self.runtime else { return };
+        match read(runtime.as_fd(), self.relay.runtime_room()) {
+            Ok(count @ 1..) => {
+                self.is_small &= count < LARGE_READ;
+                self.relay.take_from_runtime();
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(0) | Err(_) => self.lose_runtime(),
+        }
+    }
+
+    fn write_runtime(&mut self) {
+        let Some(runtime) = &self.runtime else { return };
+        while !self.relay.to_runtime.is_empty() {
+            match rustix::io::write(runtime, self.relay.to_runtime.rest()) {
+                Ok(count) => self.relay.to_runtime.wrote(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // It has gone: reading tells so, after all that it has sent.
+                Err(_) => return self.drain_runtime(),
+            }
+        }
+        if self.stdin.is_none() && !self.is_half_closed {
+            self.is_half_closed = true;
+            // An error: it has gone, which reading tells.
+            drop(runtime.shutdown(std::net::Shutdown::Write));
+        }
+    }
+
+    /// Takes what a runtime that is gone has sent before.
+    fn drain_runtime(&mut self) {
+        while let Some(runtime) = &self.runtime {
+            match read(runtime.as_fd(), self.relay.runtime_room()) {
+                Ok(1..) => self.relay.take_from_runtime(),
+                Err(Errno::INTR) => {}
+                // Nothing more is there: it cannot send what it has not sent.
+                Ok(0) | Err(_) => return self.lose_runtime(),
+            }
+        }
+    }
+
+    fn lose_runtime(&mut self) {
+        self.runtime = None;
+        if self.is_half_closed {
+            // It has answered everything and closed, as it should; or else nothing more will be answered.
+            self.relay.give_up();
+            return;
+        }
+        let farewell = self.relay.farewell();
+        self.relay.runtime_lost();
+        if self.connected_at.elapsed() > LONG_LIFE {
+            self.crashes = 0;
+        }
+        self.crashes += u32::from(farewell.is_none());
+        // An idle client hears of changes again as soon as it can; but one that only waits must not start
+        // a runtime that cannot live over and over.
+        let is_wanted_at_once = match farewell {
+            Some(Farewell::WhenNeeded) => false,
+            Some(Farewell::Again) => true,
+            None => self.crashes < MOST_CRASHES,
+        };
+        if is_wanted_at_once && self.stdin.is_some() {
+            // An error: tried again, and told, when the client needs a runtime.
+            drop(self.reconnect());
+        }
+    }
+
+    fn reconnect(&mut self) -> Result<(), String> {
+        let found = self.link.connect_again(self.relay.last_question())?;
+        self.relay.runtime_found();
+        self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))
+    }
+
+    fn adopt(&mut self, connected: Connected) -> io::Result<()> {
+        let Connected { stream, ahead } = connected;
+        stream.set_nonblocking(true)?;
+        self.connected_at = Instant::now();
+        self.is_small = false; // finding it took memory
+        self.runtime = Some(stream);
+        self.relay.runtime_room().extend_from_slice(&ahead);
+        self.relay.take_from_runtime();
+        Ok(())
+    }
+
+    fn write_client(&mut self) -> Result<(), Errno> {
+        while !self.relay.to_client.is_empty() {
+            match rustix::io::write(&self.stdout, self.relay.to_client.rest()) {
+                Ok(count) => self.relay.to_client.wrote(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, waiting for a client that reads slowly, but not for ever.
+    fn write_last_answers(&mut self) {
+        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+        while self.write_client().is_ok() && !self.relay.to_client.is_empty() {
+            let mut fds = [PollFd::new(&self.stdout, PollFlags::OUT)];
+            if !matches!(poll(&mut fds, Some(&second)), Ok(1..)) {
+                return;
+            }
+        }
+    }
+
+    fn flush_notices(&mut self) {
+        let notices = self.relay.take_notices();
+        if !notices.is_empty() {
+            console::tell(&notices);
+        }
+    }
+}
+
+struct Ready {
+    /// Nothing has happened for a while.
+    is_idle: bool,
+    client: bool,
+    runtime: bool,
+    client_gone: bool,
+}
+
+fn read(fd: BorrowedFd<'_>, room: &mut Vec<u8>) -> Result<usize, Errno> {
+    rustix::io::read(fd, spare_capacity(room))
+}

@@ -1,0 +1,15 @@
+//! One runtime per user and config: a thin front for each client, and the runtime that they share.
+//!
+//! `trunkline --config F` is the *front*: it finds or starts the *runtime* of this user for that config,
+//! connects to its Unix socket and relays lines. The runtime is the gateway, as in `serve`. Imports go one
+//! way: directory, `hello` ◄ identity ◄ control, front, runtime.
+
+pub(crate) mod control;
+mod directory;
+mod front;
+mod hello;
+mod identity;
+pub(crate) mod runtime;
+
+pub(crate) use front::{Fronted, attach};
+pub(crate) use hello::Ask;

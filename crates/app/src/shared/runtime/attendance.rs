@@ -1,0 +1,166 @@
+//! `Attendance`: the clients that a runtime has, and how long it stays without any.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use trunkline_catalog::client::Client;
+
+use crate::shared::hello::ClientHello;
+
+#[derive(Debug, Default)]
+pub(crate) struct Attendance {
+    /// A leaf lock: held for a look or a change.
+    clients: Mutex<Vec<Attendant>>,
+    /// How many there are, and how long to stay without any; `None`: none has come yet.
+    now: watch::Sender<(usize, Option<Duration>)>,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub(super) struct Attendant {
+    number: u64,
+    pub(super) pid: u32,
+    pub(super) kind: Option<Client>,
+    pub(super) since: SystemTime,
+    variables: BTreeMap<String, String>,
+    dismissed: Arc<Notify>,
+}
+
+/// Dropped when its client has gone.
+#[derive(Debug)]
+pub(super) struct Presence {
+    attendance: Arc<Attendance>,
+    number: u64,
+    /// Rung when the client has to go to another runtime.
+    pub(super) dismissed: Arc<Notify>,
+}
+
+impl Attendance {
+    pub(super) fn enter(self: &Arc<Self>, hello: &ClientHello) -> Presence {
+        let mut clients = self.clients.lock();
+        let number = clients.last().map_or(0, |last| last.number + 1);
+        let dismissed = Arc::new(Notify::new());
+        clients.push(Attendant {
+            number,
+            pid: hello.pid,
+            kind: hello.kind,
+            since: SystemTime::now(),
+            variables: hello.variables.clone(),
+            dismissed: Arc::clone(&dismissed),
+        });
+        // The client that came last decides how long its servers stay.
+        self.now.send_replace((clients.len(), Some(hello.linger)));
+        Presence { attendance: Arc::clone(self), number, dismissed }
+    }
+
+    pub(super) fn clients(&self) -> Vec<Attendant> {
+        self.clients.lock().clone()
+    }
+
+    /// Dismisses the clients for which one of these variables has another value than in `own`: the config
+    /// uses them from now on.
+    pub(crate) fn part(&self, used: &BTreeSet<String>, own: &BTreeMap<String, String>) {
+        for client in self.clients.lock().iter() {
+            if used.iter().any(|name| client.variables.get(name) != own.get(name)) {
+                // A permit is stored: the one who waits for it may be busy.
+                client.dismissed.notify_one();
+            }
+        }
+    }
+
+    /// Resolves when no client has been here for as long as the last one wanted, or at most for `first`
+    /// if none has ever come. `is_outdated`: nobody will come any more, so nobody is waited for.
+    pub(super) async fn lingered(&self, first: Duration, is_outdated: impl Fn() -> bool) {
+        let mut now = self.now.subscribe();
+        loop {
+            let (clients, linger) = *now.borrow_and_update();
+            let wait = match linger {
+                None => first,
+                Some(_) if clients == 0 && is_outdated() => Duration::ZERO,
+                Some(linger) => linger,
+            };
+            tokio::select! {
+                changed = now.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(wait), if clients == 0 => return,
+            }
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut clients = self.attendance.clients.lock();
+        clients.retain(|client| client.number != self.number);
+        let left = clients.len();
+        self.attendance.now.send_modify(|(clients, _)| *clients = left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(linger_ms: u64) -> ClientHello {
+        ClientHello {
+            pid: 1,
+            kind: None,
+            linger: Duration::from_millis(linger_ms),
+            last_question: 0,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_runtime_stays_as_long_as_its_last_client_wanted() {
+        let attendance = Arc::new(Attendance::default());
+        let first = attendance.enter(&hello(500_000));
+        let second = attendance.enter(&hello(60));
+        assert_eq!(attendance.clients().len(), 2);
+        let pause = Duration::from_millis(80);
+        let mut lingered = std::pin::pin!(attendance.lingered(Duration::ZERO, || false));
+        let mut ends_within = async |time| tokio::time::timeout(time, &mut lingered).await.is_ok();
+        assert!(!ends_within(pause).await, "two clients are here");
+        drop(first);
+        assert!(!ends_within(pause).await, "one client is here");
+        drop(second);
+        let third = attendance.enter(&hello(60));
+        assert!(!ends_within(pause).await, "another one has come in time");
+        let begun = std::time::Instant::now();
+        drop(third);
+        assert!(ends_within(Duration::from_secs(30)).await);
+        assert!(begun.elapsed() >= Duration::from_millis(60), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn clients_with_another_value_of_a_variable_are_dismissed() {
+        let attendance = Arc::new(Attendance::default());
+        let variables = |value: &str| BTreeMap::from([("T".to_owned(), value.to_owned())]);
+        let enter = |value: &str| {
+            let hello = ClientHello { variables: variables(value), ..hello(1) };
+            attendance.enter(&hello)
+        };
+        let [same, other] = ["a", "b"].map(enter);
+        let is_dismissed = async |presence: &Presence| {
+            let waited = tokio::time::timeout(Duration::ZERO, presence.dismissed.notified());
+            waited.await.is_ok()
+        };
+        attendance.part(&BTreeSet::from(["U".to_owned()]), &variables("a"));
+        assert!(!is_dismissed(&same).await && !is_dismissed(&other).await);
+        attendance.part(&BTreeSet::from(["T".to_owned()]), &variables("a"));
+        assert!(!is_dismissed(&same).await && is_dismissed(&other).await);
+    }
+
+    #[tokio::test]
+    async fn an_outdated_runtime_and_one_without_clients_do_not_stay() {
+        let attendance = Arc::new(Attendance::default());
+        let begun = std::time::Instant::now();
+        attendance.lingered(Duration::from_millis(40), || false).await;
+        assert!(begun.elapsed() >= Duration::from_millis(40));
+        drop(attendance.enter(&hello(600_000)));
+        let outdated = attendance.lingered(Duration::ZERO, || true);
+        assert!(tokio::time::timeout(Duration::from_secs(30), outdated).await.is_ok());
+    }
+}

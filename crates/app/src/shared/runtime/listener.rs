@@ -1,0 +1,200 @@
+//! `Reception`: accepts connections on the runtime's socket: clients go to the gateway, commands are
+//! answered here.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustix::process::geteuid;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use trunkline_gateway::{Fleet, HealthVerdict, SocketClient, SocketOrder};
+
+use super::attendance::Attendance;
+use super::{OwnSocket, report};
+use crate::client::did_you_mean;
+use crate::shared::hello::{Ask, ClientHello, Hello, WELCOME, refusal};
+
+/// A peer that says no hello for so long is not waited for.
+const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+/// A hello is shorter.
+const LONGEST_HELLO: usize = 1024 * 1024;
+/// The front that started us connects at once.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
+/// Between two attempts to accept while descriptors are short.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(crate) struct Reception {
+    pub(crate) fleet: Fleet,
+    pub(crate) attendance: Arc<Attendance>,
+    pub(crate) orders: mpsc::Sender<SocketOrder>,
+    pub(crate) notices: broadcast::Sender<Arc<str>>,
+    pub(crate) config: PathBuf,
+    pub(crate) started: SystemTime,
+}
+
+/// How a runtime is to end.
+#[derive(Clone, Copy, Debug)]
+struct EndOrder {
+    again: bool,
+}
+
+impl Reception {
+    /// Accepts until nobody needs the runtime or a command ends it. Then the socket is free for the next
+    /// runtime, and the gateway is told to end.
+    pub(crate) async fn receive(self, socket: OwnSocket) -> io::Result<()> {
+        let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
+        let reception = Arc::new(self);
+        let (end, mut ended) = mpsc::channel::<EndOrder>(1);
+        let mut visits = JoinSet::new();
+        let program = program_file();
+        let is_outdated = || program_file() != program;
+        let last = {
+            let mut lingered =
+                std::pin::pin!(reception.attendance.lingered(FIRST_CLIENT, is_outdated));
+            loop {
+                tokio::select! {
+                    accepted = listener.accept() => match accepted {
+                        Ok((stream, _)) => {
+                            let (reception, end) = (Arc::clone(&reception), end.clone());
+                            visits.spawn(async move { reception.visited(stream, &end).await });
+                        }
+                        Err(error) => {
+                            tracing::warn!(%error, "a client could not be accepted");
+                            sleep(ACCEPT_PAUSE).await;
+                        }
+                    },
+                    Some(_) = visits.join_next() => {}
+                    Some(order) = ended.recv() => break order,
+                    () = &mut lingered => {
+                        tracing::info!("no client is left: the runtime ends");
+                        break EndOrder { again: false };
+                    }
+                }
+            }
+        };
+        drop(listener);
+        socket.give_up();
+        // Those that were accepted meanwhile are still attached, and told that it ends.
+        while visits.join_next().await.is_some() {}
+        // An error: the gateway has ended by itself.
+        drop(reception.orders.send(SocketOrder::End { again: last.again }).await);
+        Ok(())
+    }
+
+    async fn visited(&self, mut stream: UnixStream, end: &mpsc::Sender<EndOrder>) {
+        // The directory keeps others out; this holds also if somebody opens it.
+        if stream.peer_cred().map(|peer| peer.uid()).ok() != Some(geteuid().as_raw()) {
+            tracing::warn!("another user has tried to connect");
+            return;
+        }
+        let said = match timeout(HELLO_PATIENCE, first_line(&mut stream)).await {
+            Ok(Ok(line)) => Hello::read(&line),
+            Ok(Err(_)) => return,
+            Err(_) => Err("it was waited for a hello in vain".to_owned()),
+        };
+        let answer = match said {
+            Ok(Hello::Client(hello)) => return self.attach(stream, hello).await,
+            Ok(Hello::Ask(ask)) => self.answer(ask, end).await,
+            Err(why) => refusal(&why),
+        };
+        // The peer may have gone; it has asked for nothing else.
+        drop(stream.write_all(answer.as_bytes()).await);
+    }
+
+    async fn attach(&self, mut stream: UnixStream, hello: ClientHello) {
+        if stream.write_all(WELCOME.as_bytes()).await.is_err() {
+            return;
+        }
+        // Before what the notices say is looked at: what fails in between is told twice rather than never.
+        let notices = self.notices.subscribe();
+        for line in report::troubles(&self.fleet) {
+            if stream.write_all(format!("#trunkline: error: {line}\n").as_bytes()).await.is_err() {
+                return;
+            }
+        }
+        let presence = self.attendance.enter(&hello);
+        let Ok(socket) = stream.into_std() else { return };
+        let client = SocketClient {
+            socket: socket.into(),
+            kind: hello.kind,
+            last_question: hello.last_question,
+            notices,
+            dismissed: Arc::clone(&presence.dismissed),
+            presence: Box::new(presence),
+        };
+        // An error: the gateway ends; the front notices that its connection is closed.
+        drop(self.orders.send(SocketOrder::Attach(client)).await);
+    }
+
+    async fn answer(&self, ask: Ask, end: &mpsc::Sender<EndOrder>) -> String {
+        let done = json!({ "trunkline": 1, "done": true });
+        let said = match ask {
+            Ask::Status => report::status(self),
+            Ask::Stop | Ask::Restart(None) => {
+                let again = ask != Ask::Stop;
+                // Full: it ends already.
+                let _ = end.try_send(EndOrder { again });
+                done
+            }
+            Ask::Restart(Some(name)) => match self.find(&name) {
+                Ok(id) => {
+                    let why = "was restarted by `trunkline restart`".to_owned();
+                    self.fleet.mark(&id, HealthVerdict::Useless(why));
+                    self.fleet.reconnect(&id);
+                    done
+                }
+                Err(why) => return refusal(&why),
+            },
+            Ask::Logs(name) => match self.find(&name) {
+                Ok(id) => json!({ "trunkline": 1, "lines": self.fleet.stderr(&id) }),
+                Err(why) => return refusal(&why),
+            },
+        };
+        format!("{said}\n")
+    }
+
+    /// The id of the server with this name.
+    fn find(&self, name: &str) -> Result<String, String> {
+        let servers = self.fleet.servers();
+        let id = trunkline_catalog::config::ServerSpec::file_id(name);
+        match self.fleet.server(&id) {
+            Some(_) => Ok(id),
+            None => {
+                let near = did_you_mean(name, servers.iter().map(|server| server.key.as_str()));
+                Err(format!("there is no server `{}`{near}", crate::client::line(name)))
+            }
+        }
+    }
+}
+
+/// The file that the program was started from, as it is on disk now.
+fn program_file() -> Option<(u64, u64, i64)> {
+    let path = std::env::current_exe().ok()?;
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.dev(), about.ino(), about.mtime()))
+}
+
+/// One line, and no byte behind it: what follows is the gateway's to read.
+async fn first_line(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut piece = [0; 1024];
+    while line.len() < LONGEST_HELLO {
+        match stream.read(&mut piece).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => line.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        }
+        // A front waits for the answer before it says more.
+        if line.ends_with(b"\n") {
+            return Ok(line);
+        }
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}

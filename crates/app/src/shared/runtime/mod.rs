@@ -1,0 +1,91 @@
+//! The shared runtime: the gateway of `serve`, reached over a Unix socket by the fronts of one user.
+
+mod attendance;
+mod listener;
+mod report;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+
+use crate::environment::Environment;
+use crate::shared::directory::RuntimeDirectory;
+use crate::shared::identity::digests;
+pub(crate) use attendance::Attendance;
+pub(crate) use listener::Reception;
+
+/// What a runtime writes to its standard output once it listens,
+pub(crate) const READY: &[u8] = b"ready";
+/// or when another one owns its socket.
+pub(crate) const TAKEN: &[u8] = b"taken";
+
+/// What belongs to one runtime while it can be found.
+#[derive(Debug)]
+pub(crate) struct OwnSocket {
+    directory: RuntimeDirectory,
+    id: String,
+    listener: UnixListener,
+    /// Two runtimes never own one socket.
+    _lock: File,
+}
+
+impl OwnSocket {
+    /// Makes this process the runtime of this id. `None`: another runtime owns its socket.
+    pub(crate) fn open(id: &str, environment: &Environment) -> Result<Option<Self>, String> {
+        // Not the leader's to do where it was started by hand; nothing depends on it.
+        let _ = rustix::process::setsid();
+        // Sockets and files of a runtime are for this user alone.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        let directory = RuntimeDirectory::open(environment)?;
+        let told = |error: io::Error| format!("{}: {error}", directory.path().display());
+        let Some(lock) = directory.lock(id).map_err(told)? else { return Ok(None) };
+        let path = directory.socket(id);
+        match std::fs::remove_file(&path) {
+            // Left by a runtime that was killed: its lock is ours now.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(told)?;
+        listener.set_nonblocking(true).map_err(told)?;
+        Ok(Some(Self { directory, id: id.to_owned(), listener, _lock: lock }))
+    }
+
+    /// A keyed hash of each variable of this process.
+    pub(crate) fn digests(
+        &self,
+        environment: &Environment,
+    ) -> io::Result<BTreeMap<String, String>> {
+        Ok(digests(environment, &self.directory.key()?))
+    }
+
+    /// Where its log is.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.directory.file(&self.id, "logs")
+    }
+
+    /// From now on the next runtime can be started, while this one still ends.
+    fn give_up(self) {
+        let Self { directory, id, listener, _lock } = self;
+        drop(std::fs::remove_file(directory.socket(&id)));
+        // Clients that have connected and were not accepted notice, and try again.
+        drop(listener);
+    }
+}
+
+/// Tells the front that started us that we listen, and lets go of its streams.
+pub(crate) fn detach(logs: &Path) -> io::Result<()> {
+    // A front that has gone does not matter: others may come.
+    drop(io::stdout().write_all(READY).and_then(|()| io::stdout().flush()));
+    let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    // What is not logged, a panic above all, would be lost otherwise. A full disk must not matter.
+    let stderr = logs.join("stderr");
+    let kept = OpenOptions::new().create(true).append(true).mode(0o600).open(stderr);
+    rustix::stdio::dup2_stderr(kept.as_ref().unwrap_or(&nowhere))?;
+    Ok(())
+}

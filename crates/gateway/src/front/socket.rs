@@ -1,0 +1,177 @@
+//! The socket front: the clients of a shared runtime, one session for each connection.
+
+use std::any::Any;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, broadcast, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use trunkline_catalog::client::Client as ClientKind;
+use trunkline_wire::Edits;
+
+use crate::call::ResponseSink;
+use crate::front::client_lines::ClientLines;
+use crate::front::signals::{OnHangup, Signals};
+use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, SOCKET_CLIENT_BYTES, ShutdownGrace};
+use crate::pump::{FlushSet, Frame, Outbox, Pump};
+use crate::session::{Session, SessionContext, end_calls};
+use crate::stream::Input;
+
+/// A client that has connected and said who it is.
+#[derive(Debug)]
+pub struct SocketClient {
+    /// The connected socket. From here on it carries MCP messages, one a line.
+    pub socket: OwnedFd,
+    /// Whose names its tools have.
+    pub kind: Option<ClientKind>,
+    /// The number of the last question that it was asked before; 0: none.
+    pub last_question: u32,
+    /// Lines for its standard error.
+    pub notices: broadcast::Receiver<Arc<str>>,
+    /// Rung when it has to go to another runtime, at once.
+    pub dismissed: Arc<Notify>,
+    /// Dropped when the client has gone.
+    pub presence: Box<dyn Any + Send>,
+}
+
+/// What the socket front is told.
+#[derive(Debug)]
+pub enum SocketOrder {
+    Attach(SocketClient),
+    /// End. `again`: the clients are to connect to the next runtime at once.
+    End {
+        again: bool,
+    },
+}
+
+/// A line that is no message: what follows is for the client's standard error.
+const NOTICE: Frame<'static> = Frame { head: b"#", tail: b"\n" };
+/// The last line of a runtime that ends in order: nothing is lost, the next message starts another one.
+const END: &[u8] = b"!end";
+/// Like `END`; another runtime is to be started at once.
+const END_AGAIN: &[u8] = b"!again";
+
+/// How the runtime ends.
+#[derive(Clone, Copy, Debug)]
+struct Farewell {
+    grace: ShutdownGrace,
+    last_line: &'static [u8],
+}
+
+/// Serves until it is told to end or a signal comes. `finish` is told how the servers are to end and
+/// resolves when they are gone.
+pub(crate) async fn serve(
+    mut orders: mpsc::Receiver<SocketOrder>,
+    context: Arc<SessionContext>,
+    message_limit: usize,
+    pump: &Pump,
+    finish: impl AsyncFnOnce(ShutdownGrace),
+) -> io::Result<()> {
+    let mut signals = Signals::new(OnHangup::Reload)?;
+    let farewell = watch::Sender::new(None);
+    let mut clients = JoinSet::new();
+    let last = loop {
+        tokio::select! {
+            order = orders.recv() => match order {
+                Some(SocketOrder::Attach(client)) => {
+                    let scene = (Arc::clone(&context), message_limit, pump.clone());
+                    let heard = farewell.subscribe();
+                    clients.spawn(async move {
+                        if let Err(error) = attend(client, scene, heard).await {
+                            tracing::warn!(%error, "a client could not be served");
+                        }
+                    });
+                }
+                Some(SocketOrder::End { again: true }) => {
+                    break Farewell { grace: END_OF_INPUT, last_line: END_AGAIN };
+                }
+                Some(SocketOrder::End { again: false }) | None => {
+                    break Farewell { grace: END_OF_INPUT, last_line: END };
+                }
+            },
+            Some(_) = clients.join_next() => {}
+            () = signals.any() => break Farewell { grace: SIGNALLED, last_line: END },
+            () = pump.ended() => break Farewell { grace: SIGNALLED, last_line: END },
+        }
+    };
+    farewell.send_replace(Some(last));
+    // Each client waits at most for the grace of the farewell and for its last bytes.
+    while clients.join_next().await.is_some() {}
+    finish(last.grace).await;
+    Ok(())
+}
+
+async fn attend(
+    client: SocketClient,
+    (context, message_limit, pump): (Arc<SessionContext>, usize, Pump),
+    mut farewell: watch::Receiver<Option<Farewell>>,
+) -> io::Result<()> {
+    let SocketClient { socket, kind, last_question, mut notices, dismissed, presence } = client;
+    let context = match kind {
+        Some(kind) => Arc::new(context.for_client(kind)),
+        None => context,
+    };
+    let session = Session::new(context);
+    session.client.number_questions_after(last_question);
+    let (input, stream) = Input::socket(socket)?;
+    let outbox = Outbox::closing_at(SOCKET_CLIENT_BYTES);
+    outbox.connect(stream, &pump);
+    let sink = ResponseSink::Line(outbox.clone());
+    session.client.set_stream(Some(sink.clone()));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Arc::clone(&session).announce_changes());
+    let ended = CancellationToken::new();
+    let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());
+    let source = pump.read(input, reader);
+
+    let last = loop {
+        tokio::select! {
+            () = ended.cancelled() => break None,
+            () = outbox.closed() => break None,
+            () = pump.ended() => break None,
+            () = dismissed.notified() => {
+                source.forget(); // nothing more of it may reach these servers
+                break Some(Farewell { grace: SIGNALLED, last_line: END_AGAIN });
+            }
+            // An error: the one who says farewell is gone, and with it the runtime.
+            said = farewell.wait_for(Option::is_some) => break said.ok().and_then(|said| *said),
+            notice = notices.recv() => match notice {
+                Ok(line) => tell(&outbox, line.as_bytes()),
+                Err(broadcast::error::RecvError::Lagged(lost)) => {
+                    tell(&outbox, format!("trunkline: warning: {lost} log lines were lost here").as_bytes());
+                }
+                // Only the end of the program drops the sender.
+                Err(broadcast::error::RecvError::Closed) => break None,
+            },
+        }
+    };
+    session.close_listeners(); // subscriptions would never become idle
+    let grace = last.map_or(END_OF_INPUT, |last| last.grace);
+    tokio::select! {
+        _ = timeout(grace.drain, session.client.idle()) => {}
+        () = outbox.closed() => {} // it has gone: what it has open is cancelled
+        () = pump.ended() => {}
+    }
+    source.forget();
+    tasks.shutdown().await;
+    let mut touched = FlushSet::default();
+    end_calls(&session.client, &mut touched);
+    touched.flush();
+    if let Some(last) = last {
+        tell(&outbox, last.last_line);
+    }
+    outbox.flushed(LAST_FLUSH).await;
+    session.end();
+    outbox.close();
+    drop(presence);
+    Ok(())
+}
+
+fn tell(outbox: &Outbox, line: &[u8]) {
+    // Refused: the client has gone, which its session notices by itself.
+    let _ = outbox.put_framed(NOTICE, line, &Edits::new());
+    outbox.flush();
+}

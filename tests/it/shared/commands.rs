@@ -1,0 +1,123 @@
+//! `ps`, `stop`, `restart` and `logs` of a shared runtime.
+
+use std::process::Command;
+
+use kit::client::{Client, Finished};
+use kit::mcp::Speak;
+use kit::room::Room;
+use kit::{LIMIT, bin, process};
+use serde_json::Value;
+
+use super::{house, runtime_of, server_of};
+
+fn said(room: &Room, arguments: &[&str]) -> Finished {
+    let mut command = Command::new(bin::trunkline());
+    for (name, value) in room.trunkline(&[]).get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.args(arguments);
+    Client::run(command)
+}
+
+#[test]
+fn ps_shows_runtimes_with_their_clients_and_servers() {
+    let room = house();
+    let none = said(&room, &["ps"]);
+    assert_eq!(none.code, Some(0));
+    assert!(none.stdout.contains("no shared runtime is running"), "{}", none.stdout);
+    let first = room.start_ready(&["--for", "cursor"]);
+    let second = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&second));
+    let told: Value = serde_json::from_str(&said(&room, &["ps", "--json"]).stdout).expect("JSON");
+    let [of] = told["runtimes"].as_array().expect("runtimes").as_slice() else { panic!("{told}") };
+    assert_eq!(
+        (of["pid"].as_i64(), of["servers"][0]["pid"].as_i64()),
+        (Some(runtime.into()), Some(server.into()))
+    );
+    assert_eq!(of["servers"][0]["state"], "running");
+    assert!(of["memory_total_kib"].as_u64() > of["memory_kib"].as_u64(), "{of}");
+    let mut clients: Vec<i64> =
+        of["clients"].as_array().unwrap().iter().filter_map(|it| it["pid"].as_i64()).collect();
+    clients.sort_unstable();
+    let mut pids = [&first, &second].map(|it| i64::from(it.pid().as_raw_nonzero().get()));
+    pids.sort_unstable();
+    assert_eq!(clients, pids);
+    let text = said(&room, &["ps", "--config", room.path("mcp.json").to_str().unwrap()]).stdout;
+    for part in [&runtime.to_string(), &server.to_string(), "running", "cursor", "any", "MiB"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn a_stopped_runtime_is_started_again_when_its_client_needs_it() {
+    let room = house();
+    for command in ["stop", "restart"] {
+        let none = said(&room, &[command]);
+        assert_eq!(none.code, Some(1));
+        assert!(none.stderr.contains("no shared runtime is running"), "{}", none.stderr);
+    }
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let stopped = said(&room, &["stop"]);
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    process::wait_until("it is gone", LIMIT, || {
+        !process::is_alive(runtime) && !process::is_alive(server)
+    });
+    assert!(room.runtimes().is_empty() && client.is_alive(), "the client does not need it now");
+    assert_ne!(server_of(&client), server);
+    assert_ne!(runtime_of(&room), runtime);
+    client.notification("notifications/tools/list_changed", LIMIT);
+    client.assert_only_protocol();
+}
+
+#[test]
+fn restart_is_for_one_server_or_for_all() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let unknown = said(&room, &["restart", "b"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("there is no server `b`"), "{}", unknown.stderr);
+    assert_eq!(said(&room, &["restart", "a"]).code, Some(0));
+    process::wait_until("its process is gone", LIMIT, || !process::is_alive(server));
+    process::wait_until("it is back", LIMIT, || client.call("a:echo", "{}").try_result().is_some());
+    let again = server_of(&client);
+    assert!(again != server && runtime_of(&room) == runtime);
+    assert_eq!(said(&room, &["restart"]).code, Some(0));
+    process::wait_until("the runtime is another one", LIMIT, || {
+        !process::is_alive(runtime) && room.runtimes().len() == 1
+    });
+    assert_ne!(server_of(&client), again);
+    let logs = said(&room, &["logs", "a"]);
+    assert_eq!((logs.code, logs.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn several_runtimes_have_to_be_named() {
+    let (room, other) = (house(), house());
+    let client = room.start_ready(&[]);
+    let mut second = other.trunkline(&["--start-timeout", "25"]);
+    second.env("XDG_RUNTIME_DIR", room.path("run"));
+    let second = Client::spawn(second);
+    second.initialize("2025-11-25");
+    server_of(&second);
+    let several = said(&room, &["stop"]);
+    assert_eq!(several.code, Some(1));
+    assert!(
+        several.stderr.contains("--all") && several.stderr.contains("--config"),
+        "{}",
+        several.stderr
+    );
+    let config = other.path("mcp.json");
+    assert_eq!(said(&room, &["stop", "--config", config.to_str().unwrap()]).code, Some(0));
+    process::wait_until("that one is gone", LIMIT, || other.runtimes().is_empty());
+    server_of(&client);
+    server_of(&second);
+    assert_eq!(said(&room, &["stop", "--all"]).code, Some(0));
+    process::wait_until("all are gone", LIMIT, || {
+        room.runtimes().is_empty() && other.runtimes().is_empty()
+    });
+}

@@ -1,0 +1,55 @@
+//! One runtime per user: clients that share servers, what separates them, and the loss of a runtime.
+
+mod apart;
+mod commands;
+mod life;
+mod loss;
+
+use kit::client::Client;
+use kit::room::Room;
+use kit::say;
+
+/// A room whose clients share the server `a`, which says its process, asks, and waits at the gate `go`.
+fn house() -> Room {
+    house_with(None)
+}
+
+fn house_with(share: Option<&str>) -> Room {
+    let room = Room::shared();
+    let ask = say::steps([
+        say::ask("elicitation/create", r#"{"message":"who?","requestedSchema":{"type":"object"}}"#),
+        say::result(r#"{"heard":@ANSWER@}"#),
+    ]);
+    let wait = say::steps([say::gate(&room, "go"), say::result("@ARGS@")]);
+    let a = room
+        .fake("a")
+        .tool("echo", say::echo())
+        .tool("mirror", say::mirror())
+        .tool("ask", ask)
+        .tool("wait", wait)
+        .tool("env", say::steps([say::result(r#"{"env":@ENV@,"cwd":@CWD@}"#)]))
+        .resource("x://a", "A");
+    let mut entry = a.entry();
+    if let Some(share) = share {
+        entry["share"] = serde_json::json!(share);
+    }
+    room.config([("a", entry)]);
+    room
+}
+
+/// The process of the server that this client reaches.
+#[track_caller]
+fn server_of(client: &Client) -> i32 {
+    let answer = client.call("a:echo", "{}");
+    let pid = kit::scan::path(answer.result(), &["structuredContent", "pid"]).expect("a pid");
+    String::from_utf8_lossy(pid).parse().expect("a number")
+}
+
+/// The one runtime there is.
+#[track_caller]
+fn runtime_of(room: &Room) -> i32 {
+    match &room.runtimes()[..] {
+        [runtime] => runtime.pid,
+        other => panic!("one runtime is expected: {other:?}"),
+    }
+}
