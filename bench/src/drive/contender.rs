@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Direct,
     Floor,
     Subject,
+    /// The subject over stdio as a thin front before a runtime that clients share.
+    Shared,
     /// The subject as a platform: a store, an audit log, and keys at the door.
     Platform(Door),
     Peer(Peer),

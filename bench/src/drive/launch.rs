@@ -25,6 +25,7 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
         Kind::Subject => {
             place.subject.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
+        Kind::Shared => format!("{}, shared runtime", label(place, &Kind::Subject)),
         Kind::Platform(door) => {
             let way = if *door == Door::Mcp { "MCP" } else { "REST" };
             format!("{}, platform, {way} with a key", label(place, &Kind::Subject))
@@ -64,6 +65,13 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
         }
         Kind::Floor => vec![with_config(&place.floor)?],
         Kind::Subject => vec![with_config(&place.subject)?],
+        Kind::Shared => {
+            let mut front = with_config(&place.subject)?;
+            // A runtime of its own, which ends with the front.
+            front.env("TRUNKLINE_SHARED", "on").env("TRUNKLINE_LINGER", "0");
+            front.env("XDG_RUNTIME_DIR", &place.directory);
+            vec![front]
+        }
         Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
@@ -83,6 +91,7 @@ pub(super) fn serve(
     let config = config(place, offer, ports)?;
     let program = match kind {
         Kind::Direct => return Err("nobody to start".to_owned()),
+        Kind::Shared => return Err("a shared runtime has no HTTP".to_owned()),
         Kind::Floor => &place.floor,
         Kind::Subject => &place.subject,
         Kind::Platform(_) => return Ok(platform(place, Some(&config))),

@@ -243,7 +243,9 @@ impl Target {
             if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
-            Kind::Floor | Kind::Subject => (0, name(self.route.separator()), likeness),
+            Kind::Floor | Kind::Subject | Kind::Shared => {
+                (0, name(self.route.separator()), likeness)
+            }
             Kind::Platform(Door::Rest) => {
                 return Ok(Call::rest(&name(self.route.separator()), ask));
             }
