@@ -315,6 +315,10 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/config_loops", &["environment"]),
     ("app/logins", &["environment"]),
     ("app/settings", &["cli", "config_loops", "environment", "logins", "nesting"]),
+    (
+        "app/shared",
+        &["cli", "client", "console", "environment", "logging", "memory", "nesting", "settings"],
+    ),
     ("app/browser", &["environment"]),
     (
         "app/cli",
@@ -342,6 +346,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "rest",
             "serve_view",
             "settings",
+            "shared",
             "terminal",
             "timestamp",
             "watch",

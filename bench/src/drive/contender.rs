@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Subject,
     /// Another build of the subject, or the subject with other arguments.
     Before,
+    /// The subject over stdio as a thin front before a runtime that clients share.
+    Shared,
     /// The subject as a platform: a store, an audit log, and keys at the door.
     Platform(Door),
     Peer(Peer),

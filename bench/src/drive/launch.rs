@@ -26,6 +26,7 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
             place.subject.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
         Kind::Before => "before".to_owned(),
+        Kind::Shared => format!("{}, shared runtime", label(place, &Kind::Subject)),
         Kind::Platform(door) => {
             let way = if *door == Door::Mcp { "MCP" } else { "REST" };
             format!("{}, platform, {way} with a key", label(place, &Kind::Subject))
@@ -65,6 +66,13 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
         Kind::Floor => vec![with_config(Command::new(&place.floor))?],
         Kind::Subject => vec![with_config(place.subject.command())?],
         Kind::Before => vec![with_config(before(place)?.command())?],
+        Kind::Shared => {
+            let mut front = with_config(place.subject.command())?;
+            // A runtime of its own, which ends with the front.
+            front.env("TRUNKLINE_SHARED", "on").env("TRUNKLINE_LINGER", "0");
+            front.env("XDG_RUNTIME_DIR", &place.directory);
+            vec![front]
+        }
         Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
@@ -88,6 +96,7 @@ pub(super) fn serve(
     let config = config(place, offer, ports)?;
     let mut command = match kind {
         Kind::Direct => return Err("nobody to start".to_owned()),
+        Kind::Shared => return Err("a shared runtime has no HTTP".to_owned()),
         Kind::Floor => Command::new(&place.floor),
         Kind::Subject => Command::new(&place.subject.path),
         Kind::Before => Command::new(&before(place)?.path),

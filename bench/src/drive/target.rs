@@ -265,7 +265,7 @@ impl Target {
             if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
-            Kind::Floor | Kind::Subject | Kind::Before => {
+            Kind::Floor | Kind::Subject | Kind::Before | Kind::Shared => {
                 (0, name(self.route.separator()), likeness)
             }
             Kind::Platform(Door::Rest) => {

@@ -2,8 +2,6 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::{FAILED, OK};
 
 /// Writes a command's result to standard output.
@@ -44,26 +42,6 @@ pub(crate) fn problem(text: &str, code: u8) -> u8 {
     // A closed stderr leaves no way to report the failure.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
     code
-}
-
-/// What a pipe that polls as writable takes without blocking.
-pub(crate) const ATOMIC: usize = 4096;
-
-/// Passes lines of a shared runtime on to standard error. A client that does not read it loses them.
-pub(crate) fn tell(lines: &[u8]) {
-    lines.chunks(ATOMIC).all(write_now);
-}
-
-/// Writes a piece of at most `ATOMIC` bytes to standard error, if that does not block.
-pub(crate) fn write_now(piece: &[u8]) -> bool {
-    let stderr = std::io::stderr();
-    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
-    if !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) {
-        return false;
-    }
-    // When stderr is closed, no reader is left to tell.
-    drop(stderr.lock().write_all(piece));
-    true
 }
 
 pub(crate) fn stderr_is_terminal() -> bool {

@@ -81,7 +81,7 @@ impl Caller {
             let nonce = self.number * 1_000_000 + self.sent;
             self.sent += 1;
             let id = format!("\"n{nonce}\"");
-            let server = if self.sent % 3 == 0 { "b" } else { "a" };
+            let server = if self.sent.is_multiple_of(3) { "b" } else { "a" };
             let arguments = format!(r#"{{"nonce":{nonce}}}"#);
             self.client.send_line(mcp::call(&id, &format!("{server}:echo"), &arguments));
             self.open.insert(id, nonce);

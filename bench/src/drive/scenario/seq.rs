@@ -10,7 +10,9 @@ use crate::drive::contender::Kind;
 use crate::drive::expected::every_tool;
 use crate::drive::process;
 use crate::drive::report::{Report, Rows};
+use crate::drive::route::Route;
 use crate::drive::stats::{Series, micros};
+use crate::era::Era;
 use std::time::Duration;
 
 /// One lane's figures, once per round.
@@ -26,7 +28,10 @@ pub(super) fn run(context: &Context, report: &mut Report, course: &Course) -> Re
     let task =
         Task { shape: USUAL, route: course.route, pairs: &every_tool(USUAL), ask: Ask::Echo };
     let turns = Turns { rounds: context.rounds(150), peer_rounds: 5 };
-    let contenders = context.everybody();
+    let mut contenders = context.everybody();
+    if course.route == Route::Stdio {
+        contenders.push(Kind::Shared.of(Era::Legacy));
+    }
     let mut figures = vec![Figures::default(); contenders.len()];
     let entrants = compete(context, report, &contenders, task, turns, |index, lane| {
         measure(lane, &mut figures[index])

@@ -29,8 +29,11 @@ pub(super) struct Reload<'r> {
     on_variables: Option<VariablesHook<'r>>,
 }
 
+/// Takes the names of variables.
+type NamesTaker<'r> = dyn Fn(&BTreeSet<String>) + 'r;
+
 /// What is done about the variables of an edited config.
-struct VariablesHook<'r>(Box<dyn Fn(&BTreeSet<String>) + 'r>);
+struct VariablesHook<'r>(Box<NamesTaker<'r>>);
 
 impl std::fmt::Debug for VariablesHook<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -35,6 +35,7 @@ use stderr::Stderr;
 use text::{Destination, TextFormat};
 
 pub(crate) use flags::LogFlags;
+pub(crate) use stderr::pass_to_stderr;
 
 const DIRECTORY: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
 const LEVEL: &str = "MCP_PROXY_LOG_LEVEL";

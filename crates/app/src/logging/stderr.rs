@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::flags::LogFormat;
-use crate::console::{self, ATOMIC};
 use crate::terminal::above_status;
 
 #[derive(Debug)]
@@ -15,6 +15,9 @@ pub(super) struct Stderr {
     /// Lines that stderr did not take. Held for a write; the status line's lock is taken behind it.
     lost: Mutex<usize>,
 }
+
+/// What a pipe that polls as writable takes without blocking.
+const ATOMIC: usize = 4096;
 
 impl Stderr {
     pub(super) fn new(format: LogFormat) -> Self {
@@ -37,7 +40,7 @@ impl Stderr {
         // In pieces of PIPE_BUF, which a pipe takes whole or not at all (POSIX write(2)).
         let text = [&text, lines].concat();
         let mut is_whole = true;
-        above_status(|| is_whole = text.chunks(ATOMIC).all(console::write_now));
+        above_status(|| is_whole = text.chunks(ATOMIC).all(write_now));
         *lost = if is_whole { 0 } else { *lost + 1 };
     }
 }
@@ -62,4 +65,25 @@ impl Write for StderrWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Passes lines on to standard error. A client that does not read it loses them.
+pub(crate) fn pass_to_stderr(lines: &[u8]) {
+    lines.chunks(ATOMIC).all(write_now);
+}
+
+/// Writes a piece, if that does not block.
+fn write_now(piece: &[u8]) -> bool {
+    if !takes_more() {
+        return false;
+    }
+    // When stderr is closed, no reader is left to tell.
+    drop(io::stderr().write_all(piece));
+    true
+}
+
+fn takes_more() -> bool {
+    let stderr = io::stderr();
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::directory::RuntimeDirectory;
 use super::front::{check_peer, greeted};
-use super::hello::{Ask, Hello, refused};
+use super::hello::{Ask, RuntimeHello, refused};
 use crate::environment::Environment;
 
 /// A runtime that answers.
@@ -67,7 +67,7 @@ impl Runtimes {
             let path = directory.file(id, "sock");
             format!("the runtime at {} does not answer: {error}", path.display())
         };
-        let (_, line, _) = greeted(stream, &Hello::Ask(ask)).map_err(silent)?;
+        let (_, line, _) = greeted(stream, &RuntimeHello::Ask(ask)).map_err(silent)?;
         if let Some(why) = refused(&line) {
             return Err(why);
         }

@@ -1,4 +1,4 @@
-//! `Hello`: the first line on a runtime's socket, from a client's front or from a command.
+//! `RuntimeHello`: the first line on a runtime's socket, from a client's front or from a command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const PROTOCOL: u64 = 1;
 
 /// Who connects, and what for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Hello {
+pub(crate) enum RuntimeHello {
     Client(ClientHello),
     Ask(Ask),
 }
@@ -41,7 +41,7 @@ pub(crate) enum Ask {
     Logs(String),
 }
 
-impl Hello {
+impl RuntimeHello {
     pub(crate) fn line(&self) -> String {
         let said = match self {
             Self::Client(client) => json!({
@@ -129,20 +129,20 @@ mod tests {
     #[test]
     fn a_hello_is_read_as_it_was_said() {
         for hello in [
-            Hello::Client(ClientHello {
+            RuntimeHello::Client(ClientHello {
                 pid: 7,
                 kind: Some("cursor".parse().unwrap()),
                 linger: Duration::from_millis(1500),
                 last_question: 1_000_000_003,
                 variables: BTreeMap::from([("A b".to_owned(), "00ff".to_owned())]),
             }),
-            Hello::Ask(Ask::Status),
-            Hello::Ask(Ask::Stop),
-            Hello::Ask(Ask::Restart(None)),
-            Hello::Ask(Ask::Restart(Some("a b".to_owned()))),
-            Hello::Ask(Ask::Logs("git".to_owned())),
+            RuntimeHello::Ask(Ask::Status),
+            RuntimeHello::Ask(Ask::Stop),
+            RuntimeHello::Ask(Ask::Restart(None)),
+            RuntimeHello::Ask(Ask::Restart(Some("a b".to_owned()))),
+            RuntimeHello::Ask(Ask::Logs("git".to_owned())),
         ] {
-            assert_eq!(Hello::read(hello.line().as_bytes()), Ok(hello));
+            assert_eq!(RuntimeHello::read(hello.line().as_bytes()), Ok(hello));
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
             (r#"{"trunkline":1,"client":{"for":"nobody"}}"#, "unknown client"),
             (r#"{"trunkline":1,"ask":"dance"}"#, "nothing that is known"),
         ] {
-            let why = Hello::read(line.as_bytes()).unwrap_err();
+            let why = RuntimeHello::read(line.as_bytes()).unwrap_err();
             assert!(why.contains(part), "{line}: {why}");
             assert_eq!(refused(refusal(&why).as_bytes()), Some(why));
         }

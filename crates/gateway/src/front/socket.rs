@@ -56,7 +56,7 @@ const END_AGAIN: &[u8] = b"!again";
 
 /// How the runtime ends.
 #[derive(Clone, Copy, Debug)]
-struct Farewell {
+struct RuntimeFarewell {
     grace: ShutdownGrace,
     last_line: &'static [u8],
 }
@@ -86,15 +86,15 @@ pub(crate) async fn serve(
                     });
                 }
                 Some(SocketOrder::End { again: true }) => {
-                    break Farewell { grace: END_OF_INPUT, last_line: END_AGAIN };
+                    break RuntimeFarewell { grace: END_OF_INPUT, last_line: END_AGAIN };
                 }
                 Some(SocketOrder::End { again: false }) | None => {
-                    break Farewell { grace: END_OF_INPUT, last_line: END };
+                    break RuntimeFarewell { grace: END_OF_INPUT, last_line: END };
                 }
             },
             Some(_) = clients.join_next() => {}
-            () = signals.any() => break Farewell { grace: SIGNALLED, last_line: END },
-            () = pump.ended() => break Farewell { grace: SIGNALLED, last_line: END },
+            () = signals.any() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
+            () = pump.ended() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
         }
     };
     farewell.send_replace(Some(last));
@@ -107,7 +107,7 @@ pub(crate) async fn serve(
 async fn attend(
     client: SocketClient,
     (context, message_limit, pump): (Arc<SessionContext>, usize, Pump),
-    mut farewell: watch::Receiver<Option<Farewell>>,
+    mut farewell: watch::Receiver<Option<RuntimeFarewell>>,
 ) -> io::Result<()> {
     let SocketClient { socket, kind, last_question, mut notices, dismissed, presence } = client;
     let context = match kind {
@@ -134,7 +134,7 @@ async fn attend(
             () = pump.ended() => break None,
             () = dismissed.notified() => {
                 source.forget(); // nothing more of it may reach these servers
-                break Some(Farewell { grace: SIGNALLED, last_line: END_AGAIN });
+                break Some(RuntimeFarewell { grace: SIGNALLED, last_line: END_AGAIN });
             }
             // An error: the one who says farewell is gone, and with it the runtime.
             said = farewell.wait_for(Option::is_some) => break said.ok().and_then(|said| *said),

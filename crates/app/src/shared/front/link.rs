@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 
 use crate::shared::directory::RuntimeDirectory;
-use crate::shared::hello::{ClientHello, Hello, refused};
+use crate::shared::hello::{ClientHello, RuntimeHello, refused};
 use crate::shared::runtime::{READY, TAKEN};
 
 /// A runtime that needs longer to open its socket, or to say hello, is of no use.
@@ -106,7 +106,7 @@ impl RuntimeLink<'_> {
             },
         };
         check_peer(&stream)?;
-        match greeted(stream, &Hello::Client(self.hello.clone())) {
+        match greeted(stream, &RuntimeHello::Client(self.hello.clone())) {
             Ok((stream, line, ahead)) => match refused(&line) {
                 Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
                 None => Ok(Attempt::Connected(Connected { stream, ahead })),
@@ -121,6 +121,10 @@ impl RuntimeLink<'_> {
     }
 
     /// Starts a runtime and waits until it listens, or says that another one does.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a runtime is no server: it outlives this process, which has no keeper"
+    )]
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
         // One front starts it; the others that have lost the same runtime wait for its socket.
@@ -178,7 +182,7 @@ pub(crate) fn check_peer(stream: &UnixStream) -> Result<(), String> {
 /// Says hello. The stream, the line of the answer, and what came behind it.
 pub(crate) fn greeted(
     mut stream: UnixStream,
-    hello: &Hello,
+    hello: &RuntimeHello,
 ) -> io::Result<(UnixStream, Vec<u8>, Vec<u8>)> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

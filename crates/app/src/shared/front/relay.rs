@@ -28,13 +28,13 @@ pub(super) struct Relay {
     /// An oversize message is being skipped and its id is not yet known.
     oversize: bool,
     /// How the runtime said that it ends.
-    farewell: Option<Farewell>,
+    farewell: Option<RuntimeEnding>,
     /// Lines for standard error.
     notices: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum RuntimeEnding {
     /// The next message of the client starts another runtime.
     WhenNeeded,
     /// Another runtime is started at once.
@@ -168,8 +168,8 @@ impl Relay {
         while let Some(StreamLine::Whole(line)) = self.from_runtime.next_line() {
             if let Some(notice) = line.strip_prefix(b"#") {
                 match notice {
-                    b"!end" => self.farewell = Some(Farewell::WhenNeeded),
-                    b"!again" => self.farewell = Some(Farewell::Again),
+                    b"!end" => self.farewell = Some(RuntimeEnding::WhenNeeded),
+                    b"!again" => self.farewell = Some(RuntimeEnding::Again),
                     text => {
                         self.notices.extend_from_slice(text);
                         self.notices.push(b'\n');
@@ -260,7 +260,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn farewell(&self) -> Option<Farewell> {
+    pub(super) fn farewell(&self) -> Option<RuntimeEnding> {
         self.farewell
     }
 
@@ -414,7 +414,7 @@ mod tests {
         say(&mut relay, &format!("{INITIALIZE}\n{INITIALIZED}\n"));
         drained(&mut relay.to_runtime);
         hear(&mut relay, &format!("{}\n#!end\n", answer(0)));
-        assert_eq!(relay.farewell(), Some(Farewell::WhenNeeded));
+        assert_eq!(relay.farewell(), Some(RuntimeEnding::WhenNeeded));
         relay.runtime_lost();
         assert!(relay.to_runtime.is_empty() && !relay.has_open_requests());
         for _ in 0..2 {

@@ -184,11 +184,16 @@ pub(super) struct SessionMemory {
     initialize: Option<Box<[u8]>>,
     is_initialized: bool,
     level: Option<Box<[u8]>>,
-    /// Subscriptions: URI and line.
-    subscriptions: Vec<(Box<[u8]>, Box<[u8]>)>,
+    subscriptions: Vec<KeptSubscription>,
     /// The lists that the client has asked for: they may differ now.
     listed: [bool; 3],
     replays: u64,
+}
+
+#[derive(Debug)]
+struct KeptSubscription {
+    uri: Box<[u8]>,
+    line: Box<[u8]>,
 }
 
 /// The lists that a client is told of, by method.
@@ -216,7 +221,8 @@ impl SessionMemory {
                 let uri = message.text(message.params.uri);
                 self.forget(uri);
                 if self.subscriptions.len() < MOST_SUBSCRIPTIONS {
-                    self.subscriptions.push((uri.into(), message.bytes.into()));
+                    let line = message.bytes.into();
+                    self.subscriptions.push(KeptSubscription { uri: uri.into(), line });
                 }
             }
             b"resources/unsubscribe" => self.forget(message.text(message.params.uri)),
@@ -229,7 +235,7 @@ impl SessionMemory {
     }
 
     fn forget(&mut self, uri: &[u8]) {
-        self.subscriptions.retain(|(held, _)| **held != *uri);
+        self.subscriptions.retain(|held| *held.uri != *uri);
     }
 
     /// The lines that open the client's session at another runtime. `initialize` is left out while the
@@ -241,7 +247,7 @@ impl SessionMemory {
         let initialized: &[u8] =
             b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
         let requests = self.initialize.iter().chain(&self.level);
-        let requests = requests.chain(self.subscriptions.iter().map(|(_, line)| line));
+        let requests = requests.chain(self.subscriptions.iter().map(|kept| &kept.line));
         for (index, line) in requests.enumerate() {
             if index == 1 && self.is_initialized {
                 out.extend_from_slice(initialized);
@@ -292,7 +298,8 @@ mod tests {
     use super::*;
 
     fn request(id: &str, method: &str) -> String {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"uri":"a:{id}"}}}}"#)
+        let uri = id.replace('"', "");
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"uri":"a:{uri}"}}}}"#)
     }
 
     fn open(requests: &mut OpenRequests, line: &str) {

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use trunkline_gateway::{own_stdin, own_stdout};
 
 use super::link::{Connected, RuntimeLink};
-use super::relay::{Farewell, Relay};
-use crate::{FAILED, OK, console, memory};
+use super::relay::{Relay, RuntimeEnding};
+use crate::{FAILED, OK, console, logging, memory};
 
 /// A runtime that lived so long was well.
 const LONG_LIFE: Duration = Duration::from_secs(10);
@@ -244,8 +244,8 @@ impl Front<'_> {
         // An idle client hears of changes again as soon as it can; but one that only waits must not start
         // a runtime that cannot live over and over.
         let is_wanted_at_once = match farewell {
-            Some(Farewell::WhenNeeded) => false,
-            Some(Farewell::Again) => true,
+            Some(RuntimeEnding::WhenNeeded) => false,
+            Some(RuntimeEnding::Again) => true,
             None => self.crashes < MOST_CRASHES,
         };
         if is_wanted_at_once && self.stdin.is_some() {
@@ -297,7 +297,7 @@ impl Front<'_> {
     fn flush_notices(&mut self) {
         let notices = self.relay.take_notices();
         if !notices.is_empty() {
-            console::tell(&notices);
+            logging::pass_to_stderr(&notices);
         }
     }
 }

@@ -19,7 +19,7 @@ use trunkline_gateway::{Fleet, HealthVerdict, SocketClient, SocketOrder};
 use super::attendance::Attendance;
 use super::{OwnSocket, report};
 use crate::client::did_you_mean;
-use crate::shared::hello::{Ask, ClientHello, Hello, WELCOME, refusal};
+use crate::shared::hello::{Ask, ClientHello, RuntimeHello, WELCOME, refusal};
 
 /// A peer that says no hello for so long is not waited for.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -96,13 +96,13 @@ impl Reception {
             return;
         }
         let said = match timeout(HELLO_PATIENCE, first_line(&mut stream)).await {
-            Ok(Ok(line)) => Hello::read(&line),
+            Ok(Ok(line)) => RuntimeHello::read(&line),
             Ok(Err(_)) => return,
             Err(_) => Err("it was waited for a hello in vain".to_owned()),
         };
         let answer = match said {
-            Ok(Hello::Client(hello)) => return self.attach(stream, hello).await,
-            Ok(Hello::Ask(ask)) => self.answer(ask, end).await,
+            Ok(RuntimeHello::Client(hello)) => return self.attach(stream, hello).await,
+            Ok(RuntimeHello::Ask(ask)) => self.answer(ask, end),
             Err(why) => refusal(&why),
         };
         // The peer may have gone; it has asked for nothing else.
@@ -134,7 +134,7 @@ impl Reception {
         drop(self.orders.send(SocketOrder::Attach(client)).await);
     }
 
-    async fn answer(&self, ask: Ask, end: &mpsc::Sender<EndOrder>) -> String {
+    fn answer(&self, ask: Ask, end: &mpsc::Sender<EndOrder>) -> String {
         let done = json!({ "trunkline": 1, "done": true });
         let said = match ask {
             Ask::Status => report::status(self),

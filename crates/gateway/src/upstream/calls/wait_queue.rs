@@ -440,11 +440,9 @@ fn portion(step: u32, waiting: usize) -> usize {
 
 /// The tool that a waiting call is for, as its server calls it.
 fn called_tool(reply: &ReplyTo) -> Option<String> {
-    let request = &reply.replay.as_ref()?.request;
-    let message = scan(request).ok()?;
-    let is_call = *message.method() == *b"tools/call";
-    let name = decode(message.text(message.params.name)).filter(|_| is_call)?;
-    Some(name.into_owned())
+    let message = scan(&reply.replay.as_ref()?.request).ok()?;
+    let name = decode(message.text(message.params.name))?;
+    (*message.method() == *b"tools/call").then(|| name.into_owned())
 }
 
 /// Its client has cancelled it.
