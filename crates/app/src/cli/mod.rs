@@ -228,6 +228,10 @@ fn simple(command: clap::Command) -> clap::Command {
     plain(command)
         .mut_subcommand("check", plain)
         .mut_arg("expose", |flag| flag.hide(true))
+        .mut_arg("restart", |flag| {
+            flag.help("Start a server that failed again, with growing pauses")
+        })
+        .mut_arg("no_restart", |flag| flag.hide(true))
         .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
 }
 
