@@ -239,6 +239,10 @@ fn simple(command: clap::Command) -> clap::Command {
         .mut_arg("expose", |flag| flag.hide(true))
         .mut_arg("no_shared", |flag| flag.hide(true))
         .mut_arg("linger", |flag| flag.hide(true))
+        .mut_arg("restart", |flag| {
+            flag.help("Start a server that failed again, with growing pauses")
+        })
+        .mut_arg("no_restart", |flag| flag.hide(true))
         .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
 }
 
