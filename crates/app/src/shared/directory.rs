@@ -112,12 +112,13 @@ impl RuntimeDirectory {
         let mut key = [0; KEY];
         rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())?;
         let new = self.path.join(format!("key.{}", std::process::id()));
-        let mut file =
-            OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
-        file.write_all(&key)?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).write(true).mode(0o600);
+        let written = options.open(&new).and_then(|mut file| file.write_all(&key));
         // A link fails if the name is taken: of two fronts that start together one key counts.
-        let linked = fs::hard_link(&new, &path);
-        fs::remove_file(&new)?;
+        let linked = written.and_then(|()| fs::hard_link(&new, &path));
+        // Also after a failure; what failed is told below.
+        drop(fs::remove_file(&new));
         match linked {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => read_key(&path),
