@@ -18,6 +18,7 @@ mod logging;
 mod logins;
 mod memory;
 mod nesting;
+mod own_config;
 mod rest;
 mod schema;
 mod serve_view;
@@ -69,6 +70,14 @@ pub fn main(program: Program) -> ExitCode {
 
 fn run(command: Command, environment: &Environment) -> u8 {
     match command {
+        Command::Add(add) => commands::own::add(&add, environment),
+        Command::Remove(asked) => commands::own::remove(&asked, environment),
+        Command::Enable(asked) => commands::own::enable(&asked, environment),
+        Command::Disable(asked) => commands::own::disable(&asked, environment),
+        Command::List(asked) => commands::own::list(&asked, environment),
+        Command::Edit(asked) => commands::own::edit(&asked, environment),
+        Command::Undo(asked) => commands::own::undo(&asked, environment),
+        Command::Path(asked) => commands::own::path(&asked, environment),
         Command::Serve(serve) => commands::serve::run(&serve, environment),
         Command::Tools(tools) => commands::tools::run(&tools, environment),
         Command::Search(search) => commands::search::run(&search, environment),

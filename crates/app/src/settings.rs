@@ -13,10 +13,12 @@ use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Option
 use trunkline_http::reach::Policy;
 
 use crate::cli::{Bounds, Identity, Servers};
+use crate::client::{did_you_mean, line};
 use crate::config_loops;
 use crate::environment::Environment;
 use crate::logins;
 use crate::nesting::{self, ConfigChain, Loop};
+use crate::own_config;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -26,14 +28,34 @@ pub(crate) enum SettingsError {
          For more information, try '--help'."
     )]
     NoConfig,
+    #[error("cannot create your config {}: {error}; name another one with --config", path.display())]
+    OwnConfig { path: PathBuf, error: io::Error },
+    #[error("unknown preset `{name}`{near}; {known}")]
+    UnknownPreset { name: String, near: String, known: String },
     #[error("the config is not valid")]
     Invalid(Problems),
     #[error("{0}")]
     Loop(#[from] Loop),
 }
 
-/// The path of the config file.
+/// The config that a command works with: the one that is named, else the user's own, which is made if it is
+/// not there.
 pub(crate) fn config_path(
+    argument: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, SettingsError> {
+    let own = match given_config_path(argument, environment) {
+        Ok(path) => return Ok(path),
+        Err(error) => own_config::own_path(environment).ok_or(error)?,
+    };
+    match own_config::ensure(&own) {
+        Ok(()) => Ok(own),
+        Err(error) => Err(SettingsError::OwnConfig { path: own, error }),
+    }
+}
+
+/// The config that is named, by the command line or the environment.
+pub(crate) fn given_config_path(
     argument: Option<&Path>,
     environment: &Environment,
 ) -> Result<PathBuf, SettingsError> {
@@ -100,14 +122,40 @@ pub(crate) fn load(
             _ => Problems::file_unreadable(&name, &error.to_string()),
         })
     })?;
+    load_text(path, &text, wanted, environment)
+}
+
+/// Validates the text of a config, which need not be in its file yet.
+pub(crate) fn load_text(
+    path: &Path,
+    text: &[u8],
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+) -> Result<Config, SettingsError> {
+    let name = path.to_string_lossy();
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
-    let source = ConfigSource { name: &name, text: &text };
+    let source = ConfigSource { name: &name, text };
     let config = config::load(&source, rules, &|name| environment.get(name));
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
+    if let Some(name) = wanted.servers.preset.as_deref() {
+        known_preset(name, &config.presets)?;
+    }
     config.servers = logins::marked(config.servers);
     config_loops::warn(&mut config, path, environment, read);
     Ok(config)
+}
+
+fn known_preset(name: &str, presets: &[String]) -> Result<(), SettingsError> {
+    if presets.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let near = did_you_mean(name, presets.iter().map(String::as_str));
+    let known = match presets {
+        [] => "the config has none: add \"presets\": {\"NAME\": [\"SERVER\", …]}".to_owned(),
+        presets => format!("the config has {}", presets.join(", ")),
+    };
+    Err(SettingsError::UnknownPreset { name: line(name), near, known })
 }
 
 /// The bytes of a config file. Bounded, so that `--config /dev/zero` ends.
@@ -157,6 +205,7 @@ pub(crate) fn remote_options(
         custom: Vec::new(),
         naming,
         exposure: wanted.exposure,
+        preset: wanted.servers.preset.clone(),
         info: wanted.face(),
         limits: wanted.limits(),
         restart: wanted.restart,
@@ -242,6 +291,7 @@ mod tests {
             config: None,
             separator: separator.map(str::to_owned),
             client: None,
+            preset: None,
             pass_env: pass_env.iter().map(ToString::to_string).collect(),
             log: LogFlags::default(),
             start_timeout: None,

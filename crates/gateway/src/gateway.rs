@@ -40,6 +40,8 @@ pub struct Options {
     pub naming: Naming,
     /// Which tools the lists show.
     pub exposure: Exposure,
+    /// The preset of the config that chooses among servers and tools.
+    pub preset: Option<String>,
     pub info: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
@@ -109,6 +111,7 @@ impl Gateway {
         };
         let bell = Arc::clone(&provisions.bell);
         let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
+        let any = any.preset(options.preset.map(Arc::from));
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();
@@ -185,6 +188,11 @@ impl Gateway {
         session.client.introduces_itself(&info.concat(), &passed_on(capabilities));
         session.join();
         LocalClient::new(session)
+    }
+
+    /// The tools that servers list and clients cannot call, as `SERVER:TOOL` with the servers' own names.
+    pub fn switched_off(&self) -> Vec<String> {
+        self.fleet.views.of(None).switched_off()
     }
 
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {

@@ -6,6 +6,7 @@ mod front;
 mod import;
 mod install;
 mod login;
+mod own;
 mod platform;
 mod remote;
 mod servers;
@@ -21,6 +22,10 @@ pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use login::{Login, LoginTarget, Logout};
+pub(crate) use own::{
+    Add, ConfigArg, ConfigPath, Edit, Enable, EnvPair, List, Remove, StartCheck, SwitchTools,
+    ToolsCommand, Undo,
+};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags,
     PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
@@ -61,9 +66,25 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Add a server to your config: a command, a URL, or what was copied elsewhere
+    Add(Box<Add>),
+    /// Take servers out of your config
+    Remove(Remove),
+    /// Switch servers of your config on
+    Enable(Enable),
+    /// Switch servers of your config off, without taking them out
+    Disable(Remove),
+    /// List the servers of your config
+    List(List),
+    /// Edit your config in `$VISUAL` or `$EDITOR`; what is wrong is not written
+    Edit(Edit),
+    /// Take the latest changes of your config back
+    Undo(Undo),
+    /// Print where your config is
+    Path(ConfigPath),
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
     Serve(Box<Serve>),
-    /// List the tools, or describe one
+    /// List the tools, describe one, or switch some off and on
     Tools(Tools),
     /// Find the tools that do something, in plain words
     Search(Search),
@@ -131,8 +152,9 @@ pub(crate) enum Invocation {
 pub(crate) struct UsageMessage(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 7] = [
+const SECRET: [&str; 8] = [
     "--token ",
+    "--env ",
     "--header ",
     "--url ",
     "--store ",
@@ -228,7 +250,15 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 22] = [
+const NOT_SIMPLE: [&str; 30] = [
+    "add",
+    "remove",
+    "enable",
+    "disable",
+    "list",
+    "edit",
+    "undo",
+    "path",
     "serve",
     "tools",
     "search",

@@ -30,6 +30,7 @@ pub(super) struct OneShot<'v> {
     client: &'v LocalClient,
     status: &'v StatusLine,
     statuses: Vec<(String, Status)>,
+    gateway: &'v Gateway,
 }
 
 /// Why a command has no result.
@@ -116,7 +117,7 @@ async fn visited(
         // A server without the `logging` capability refuses (MCP, Logging), and nothing is lost.
         drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
     }
-    let visit = OneShot { client: &client, status, statuses };
+    let visit = OneShot { client: &client, status, statuses, gateway };
     let who = manner.wanted.unwrap_or("a server");
     let mut listener = Listener::new(&client, status, who, manner.person);
     let outcome = tokio::select! {
@@ -157,6 +158,11 @@ impl OneShot<'_> {
     /// What the servers are called.
     pub(super) fn servers(&self) -> Vec<String> {
         self.statuses.iter().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The tools that the servers have and the config switches off.
+    pub(super) fn switched_off(&self) -> Vec<String> {
+        self.gateway.switched_off()
     }
 
     /// Asks the servers something; `params` is a JSON object.

@@ -103,7 +103,10 @@ async fn listen(
         Err(code) => return code,
     };
     let wanted = wanted(serve);
-    let mut reload = Reload::prepare(&wanted, environment);
+    let mut reload = match serve.platform.is_wanted() {
+        true => Reload::prepare_named(&wanted, environment),
+        false => Reload::prepare(&wanted, environment),
+    };
     let options = match reload
         .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))

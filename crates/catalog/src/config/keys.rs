@@ -46,8 +46,20 @@ pub(crate) const TOP: Keys<'_> = Keys {
             Takes::CustomTools,
             "Custom tools: each stands for several tools of several servers.",
         ),
+        ConfigKey::new(
+            "presets",
+            Takes::Presets,
+            "Named choices of servers and tools, for `--preset` and `clients`.",
+        ),
+        ConfigKey::new("clients", Takes::Clients, "What single clients are shown and not shown."),
     ],
-    spellings: &[("mcpServers", "mcpServers"), ("tools", "tools"), ("customTools", "tools")],
+    spellings: &[
+        ("mcpServers", "mcpServers"),
+        ("tools", "tools"),
+        ("customTools", "tools"),
+        ("presets", "presets"),
+        ("clients", "clients"),
+    ],
     ..NONE
 };
 

@@ -191,12 +191,14 @@ fn options() -> Options {
         name: "both".to_owned(),
         description: "reads".to_owned(),
         subtools: vec![subtool("alpha", "read"), subtool("beta", "read")],
+        selection: None,
     };
     Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
         exposure: Exposure::Full,
+        preset: None,
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
