@@ -9,7 +9,9 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, ServerSpec};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
-use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
+use trunkline_gateway::{
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, ShownTools,
+};
 use trunkline_http::reach::Policy;
 
 use crate::cli::{Bounds, Identity, Servers};
@@ -187,7 +189,6 @@ pub(crate) fn options(
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
         custom: config.custom,
-        exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
         inherited,
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
@@ -204,8 +205,10 @@ pub(crate) fn remote_options(
         servers,
         custom: Vec::new(),
         naming,
-        exposure: wanted.exposure,
-        preset: wanted.servers.preset.clone(),
+        shown: ShownTools {
+            exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
+            preset: wanted.servers.preset.clone(),
+        },
         info: wanted.face(),
         limits: wanted.limits(),
         restart: wanted.restart,

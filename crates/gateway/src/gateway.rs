@@ -38,10 +38,7 @@ pub struct Options {
     pub servers: Vec<ServerSpec>,
     pub custom: Vec<CustomTool>,
     pub naming: Naming,
-    /// Which tools the lists show.
-    pub exposure: Exposure,
-    /// The preset of the config that chooses among servers and tools.
-    pub preset: Option<String>,
+    pub shown: ShownTools,
     pub info: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
@@ -60,6 +57,15 @@ pub struct Options {
     pub logins: Option<Arc<dyn Logins>>,
     /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
+}
+
+/// What clients are shown of the servers' tools.
+#[derive(Clone, Debug)]
+pub struct ShownTools {
+    /// How many of them the lists show.
+    pub exposure: Exposure,
+    /// The preset of the config that chooses among servers and tools.
+    pub preset: Option<String>,
 }
 
 #[derive(Debug)]
@@ -110,8 +116,9 @@ impl Gateway {
             ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
-        let any = any.preset(options.preset.map(Arc::from));
+        let ShownTools { exposure, preset } = options.shown;
+        let any = View::new(Arc::clone(&registry), options.naming).exposing(exposure);
+        let any = any.preset(preset.map(Arc::from));
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();

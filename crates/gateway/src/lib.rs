@@ -44,7 +44,7 @@ pub use front::http::{
 };
 pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
-pub use gateway::{Gateway, Options};
+pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::KnownListings;
 pub use limits::{Limits, shorten_waits, shortened};

@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
     Serve(Box<Serve>),
     /// List the tools, describe one, or switch some off and on
-    Tools(Tools),
+    Tools(Box<Tools>),
     /// Find the tools that do something, in plain words
     Search(Search),
     /// Call a tool

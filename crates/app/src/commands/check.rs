@@ -129,7 +129,10 @@ impl Row {
     /// `12 tools, started in 412 ms`
     pub(super) fn summary(&self) -> String {
         let Some(status) = &self.status else { return "disabled".to_owned() };
-        let tools = format!("{} tools", share(self.exposed, status.tools));
+        let tools = match share(self.exposed, status.tools) {
+            one if one == "1" => "1 tool".to_owned(),
+            many => format!("{many} tools"),
+        };
         let time = status.started_in.map(|time| millis(Some(time.as_secs_f64() * 1000.0)));
         time.map_or(tools.clone(), |time| format!("{tools}, started in {time}"))
     }

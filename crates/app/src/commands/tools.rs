@@ -27,7 +27,7 @@ pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
             return Ok(if target.json {
                 console::out_line(&list)
             } else {
-                let off = client::switched_off(visit.switched_off());
+                let off = client::switched_off(&visit.switched_off());
                 console::out(&(client::tool_list(&list, console::width()) + &off))
             });
         };

@@ -46,8 +46,8 @@ pub(crate) fn set_hidden(
     hidden: bool,
 ) -> Result<bool, OwnConfigError> {
     if hidden {
-        let is_listed = |key: &&str| lists(config.member(server, key).as_ref(), tool);
-        if HIDDEN.iter().any(|key| is_listed(&key)) {
+        let is_listed = |key: &str| lists(config.member(server, key).as_ref(), tool);
+        if HIDDEN.iter().any(|key| is_listed(key)) {
             return Ok(false);
         }
         let path = config.member_path(server, "hiddenTools");

@@ -69,9 +69,10 @@ impl ConfigChecker<'_> {
         if presets.is_none() && clients.is_none() {
             return Vec::new();
         }
-        let presets = presets.map(|member| self.presets(member, nameable)).unwrap_or_default();
+        let mut checker = SelectionChecker { check: self, nameable };
+        let presets = presets.map(|member| checker.presets(member)).unwrap_or_default();
         let names: Vec<String> = presets.iter().map(|(name, _)| name.clone()).collect();
-        let clients = clients.map(|member| self.clients(member, nameable, &names));
+        let clients = clients.map(|member| checker.clients(member, &names));
         let clients = clients.unwrap_or_default();
         let selection = |key: &str| {
             let of = |named: &NamedTools| named.get(key).cloned();
@@ -90,31 +91,35 @@ impl ConfigChecker<'_> {
         }
         names
     }
+}
 
-    fn presets(
-        &mut self,
-        member: &JsonMember,
-        nameable: &Nameable<'_>,
-    ) -> Vec<(String, NamedTools)> {
+/// Checks the two keys; what is found goes to the checker of the file.
+struct SelectionChecker<'s, 'c, 'n> {
+    check: &'s mut ConfigChecker<'c>,
+    nameable: &'s Nameable<'n>,
+}
+
+impl SelectionChecker<'_, '_, '_> {
+    fn presets(&mut self, member: &JsonMember) -> Vec<(String, NamedTools)> {
         let at = Path::root().key(&member.key.value);
         let Value::Object(presets) = &member.value.value else {
             let problem = wrong_type(&member.value, &at, "`presets`", "an object of lists");
-            self.report(problem.help(PRESETS_EXAMPLE));
+            self.check.report(problem.help(PRESETS_EXAMPLE));
             return Vec::new();
         };
-        self.duplicates(presets, &at);
+        self.check.duplicates(presets, &at);
         let mut known = Vec::new();
         for preset in presets {
             let (name, at) = (&preset.key.value, at.key(&preset.key.value));
             if name.is_empty() || name.contains(char::is_control) {
                 let message = "the name of a preset is empty or has control characters";
-                self.report(Problem::schema(&at, preset.key.span, message));
+                self.check.report(Problem::schema(&at, preset.key.span, message));
             }
             if matches!(&preset.value.value, Value::Array(items) if items.is_empty()) {
                 let message = format!("the preset `{}` is empty: it shows nothing", shown(name));
-                self.report(Problem::warning(&at, preset.value.span, message));
+                self.check.report(Problem::warning(&at, preset.value.span, message));
             }
-            known.push((name.clone(), self.entries(preset, &at, nameable)));
+            known.push((name.clone(), self.entries(preset, &at)));
         }
         known
     }
@@ -122,16 +127,15 @@ impl ConfigChecker<'_> {
     fn clients(
         &mut self,
         member: &JsonMember,
-        nameable: &Nameable<'_>,
         presets: &[String],
     ) -> Vec<(Client, Option<String>, NamedTools)> {
         let at = Path::root().key(&member.key.value);
         let Value::Object(clients) = &member.value.value else {
             let problem = wrong_type(&member.value, &at, "`clients`", "an object of clients");
-            self.report(problem.help(CLIENTS_EXAMPLE));
+            self.check.report(problem.help(CLIENTS_EXAMPLE));
             return Vec::new();
         };
-        self.duplicates(clients, &at);
+        self.check.duplicates(clients, &at);
         let mut known = Vec::new();
         for entry in clients {
             let at = at.key(&entry.key.value);
@@ -144,20 +148,20 @@ impl ConfigChecker<'_> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known are {}", Client::ALL.map(Client::id).join(", ")),
                 };
-                self.report(Problem::schema(&at, entry.key.span, message).help(help));
+                self.check.report(Problem::schema(&at, entry.key.span, message).help(help));
             }
             let Value::Object(rules) = &entry.value.value else {
                 let problem = wrong_type(&entry.value, &at, "a client", "an object");
-                self.report(problem.help(CLIENTS_EXAMPLE));
+                self.check.report(problem.help(CLIENTS_EXAMPLE));
                 continue;
             };
-            self.duplicates(rules, &at);
-            self.other_keys(rules, &at, &CLIENT, None);
+            self.check.duplicates(rules, &at);
+            self.check.other_keys(rules, &at, &CLIENT, None);
             let preset = find(rules, "preset");
             let preset = preset.and_then(|member| self.known_preset(member, &at, presets));
             let hidden = find(rules, "hiddenTools");
             let hidden = hidden
-                .map(|member| self.entries(member, &at.key("hiddenTools"), nameable))
+                .map(|member| self.entries(member, &at.key("hiddenTools")))
                 .unwrap_or_default();
             known.extend(client.ok().map(|client| (client, preset, hidden)));
         }
@@ -170,7 +174,7 @@ impl ConfigChecker<'_> {
         at: &Path,
         presets: &[String],
     ) -> Option<String> {
-        let name = self.string(member, at)?;
+        let name = self.check.string(member, at)?;
         if !presets.contains(&name) {
             let message = format!("there is no preset `{}`", shown(&name));
             let all: Vec<_> = presets.iter().map(|name| (name.as_str(), name.as_str())).collect();
@@ -180,48 +184,48 @@ impl ConfigChecker<'_> {
                 (None, false) => format!("the presets of this file are {}", presets.join(", ")),
             };
             let problem = Problem::schema(&at.key("preset"), member.value.span, message);
-            self.report(problem.help(help));
+            self.check.report(problem.help(help));
         }
         Some(name)
     }
 
     /// A list of servers and tools.
-    fn entries(&mut self, member: &JsonMember, at: &Path, nameable: &Nameable<'_>) -> NamedTools {
+    fn entries(&mut self, member: &JsonMember, at: &Path) -> NamedTools {
         let mut named = NamedTools::new();
         let Value::Array(items) = &member.value.value else {
             let what = format!("`{}`", shown_key(&member.key.value));
             let problem = wrong_type(&member.value, at, &what, "an array of servers and tools");
-            self.report(problem.help(ENTRIES_EXAMPLE));
+            self.check.report(problem.help(ENTRIES_EXAMPLE));
             return named;
         };
         for (index, item) in items.iter().enumerate() {
             let at = at.index(index);
             let Value::String(text) = &item.value else {
                 let problem = wrong_type(item, &at, "an entry", "a string");
-                self.report(problem.help(ENTRIES_EXAMPLE));
+                self.check.report(problem.help(ENTRIES_EXAMPLE));
                 continue;
             };
-            match nameable.resolve(&text.value) {
+            match self.nameable.resolve(&text.value) {
                 Some((name, None)) => named.entry(name.to_owned()).or_default().whole = true,
                 Some((name, Some(tool))) => {
                     named.entry(name.to_owned()).or_default().tools.push(tool.to_owned());
                 }
-                None => self.not_nameable(&text.value, item, &at, nameable),
+                None => self.not_nameable(&text.value, item, &at),
             }
         }
         named
     }
 
-    fn not_nameable(&mut self, entry: &str, item: &Node, at: &Path, nameable: &Nameable<'_>) {
+    fn not_nameable(&mut self, entry: &str, item: &Node, at: &Path) {
         let message = "there is no server or custom tool of this name in the file";
         let (server, tool) = split_first(entry);
-        let names = nameable.servers.iter().chain(&nameable.custom);
+        let names = self.nameable.servers.iter().chain(&self.nameable.custom);
         let all: Vec<_> = names.map(|name| (*name, *name)).collect();
         let help = match nearest(server, &all) {
             Some(near) => format!("did you mean `{}{}`?", shown_key(near), shown(tool)),
-            None => Servers { keys: nameable.servers.clone(), specs: &[] }.meant(server),
+            None => Servers { keys: self.nameable.servers.clone(), specs: &[] }.meant(server),
         };
-        self.report(Problem::schema(at, item.span, message).help(help));
+        self.check.report(Problem::schema(at, item.span, message).help(help));
     }
 }
 

@@ -14,7 +14,7 @@ use trunkline_catalog::config::{
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     ConnectedClients, Declared, Embedder, Fleet, Gateway, GatewayInfo, HttpOptions, Inherited,
-    Limits, Options, Restart,
+    Limits, Options, Restart, ShownTools,
 };
 use trunkline_http::reach::Policy;
 
@@ -197,8 +197,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
-        exposure: Exposure::Full,
-        preset: None,
+        shown: ShownTools { exposure: Exposure::Full, preset: None },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,

@@ -17,7 +17,7 @@ pub(crate) fn tool_list(result: &[u8], width: usize) -> String {
 }
 
 /// The lines below the list, for tools that are switched off.
-pub(crate) fn switched_off(names: Vec<String>) -> String {
+pub(crate) fn switched_off(names: &[String]) -> String {
     names.iter().map(|name| format!("{}  (off)\n", clean::line(name))).collect()
 }
 

@@ -30,8 +30,8 @@ fn run(asked: &List, environment: &Environment) -> Result<u8, ChangeFailure> {
     let head = ["SERVER", "STATE", "TYPE", "RUNS"].map(str::to_owned);
     let rows = servers.iter().map(|(name, entry)| {
         let shown = shown(name, entry);
-        let text = |key: &str| shown[key].as_str().map(line).unwrap_or_default();
-        let hidden = shown["hidden"].as_u64().unwrap_or_default();
+        let text = |key: &str| shown.get(key).and_then(Value::as_str).map(line).unwrap_or_default();
+        let hidden = shown.get("hidden").and_then(Value::as_u64).unwrap_or_default();
         let off = if hidden > 0 { format!(" ({hidden} tools off)") } else { String::new() };
         [line(name), text("state"), text("type"), format!("{}{off}", text("runs"))]
     });

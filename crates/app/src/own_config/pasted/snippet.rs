@@ -87,8 +87,8 @@ fn read(
     inputs: Option<Value>,
 ) -> Result<Vec<PastedServer>, String> {
     let mut file = json!({ owner.key(): servers });
-    if let Some(inputs) = inputs {
-        file["inputs"] = inputs;
+    if let (Some(inputs), Value::Object(file)) = (inputs, &mut file) {
+        file.insert("inputs".to_owned(), inputs);
     }
     imported(owner, &file.to_string())
 }
