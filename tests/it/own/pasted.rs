@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use kit::room::Room;
 use kit::run::{Done, run};
 use kit::say;
+use kit::terminal::Terminal;
 use serde_json::{Value, json};
 
 use super::{command, done, good, session, text, trunkline};
@@ -115,4 +116,29 @@ fn a_server_json_of_the_registry_becomes_a_command() {
     assert!(written.contains(SECRET) && !written.contains("disabled"), "{written}");
     let said = std::fs::read_to_string(room.path("said")).unwrap();
     assert_eq!(said.trim_end(), "-y @somebody/weather@1.2.3 --units metric");
+}
+
+#[test]
+fn at_a_terminal_a_needed_value_is_asked_for_and_not_shown() {
+    const SECRET: &str = "s3cret-of-mine";
+    let room = Room::new();
+    let path = npx(&room, "weather");
+    let server = json!({"name": "a/weather", "packages": [{
+    "registryType": "npm", "identifier": "weather",
+    "environmentVariables": [
+        {"name": "WEATHER_KEY_OF_TEST", "description": "Your key", "isRequired": true, "isSecret": true},
+        {"name": "WEATHER_CITY_OF_TEST", "isRequired": true},
+    ]}]});
+    let mut command = trunkline(&room, &["add", &server.to_string()]);
+    command.env("PATH", &path);
+    let mut terminal = Terminal::spawn(&command);
+    terminal.wait("WEATHER_KEY_OF_TEST (Your key)");
+    terminal.write(&format!("{SECRET}\n"));
+    terminal.wait("WEATHER_CITY_OF_TEST");
+    terminal.write("Rome\n");
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.shown());
+    assert!(!terminal.shown().contains(SECRET), "{}", terminal.shown());
+    let written = text(&room);
+    assert!(written.contains(SECRET) && written.contains("Rome"), "{written}");
+    assert!(!written.contains("disabled"), "{written}");
 }

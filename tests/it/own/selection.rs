@@ -33,7 +33,7 @@ fn a_tool_is_switched_off_and_on_for_everybody_also_while_a_client_is_there() {
     assert_off(&client, "git:push");
     let listed = good(&room, &["tools"]);
     assert!(listed.contains("git:push  (off)\n") && listed.starts_with("git:log\n"), "{listed}");
-    done(&room, &["call", "git:push"]).bad(1, &["no tool `git:push`"]);
+    done(&room, &["call", "git:push"]).bad(1, &["no tool `git:push`", "switches it off"]);
     good(&room, &["tools", "disable", "git:push*"]);
     client.wait_list("both go", LIMIT, |names| names == ["git:log"]);
     good(&room, &["tools", "enable", "git:push", "git:push_tags"]);
@@ -60,6 +60,7 @@ fn a_tool_is_switched_off_for_one_client() {
     }
     assert_eq!(session(&room, &["--for", "zed"]).list_names().len(), 3);
     assert_eq!(session(&room, &[]).list_names().len(), 3);
+    done(&room, &["tools", "enable", "jira:search", "--for", "cursor"]).bad(2, &["stays off"]);
     done(&room, &["tools", "disable", "git:push", "--for", "cursr"]).bad(2, &["`cursor`"]);
     good(&room, &["tools", "enable", "git:push", "jira", "--for", "cursor"]);
     assert_eq!(text(&room), before);
@@ -145,4 +146,21 @@ fn what_a_preset_leaves_out_is_not_seen_in_any_list() {
     let both = String::from_utf8_lossy(&both).into_owned();
     assert!(both.contains("a://r") && !both.contains("b://r"), "{both}");
     assert!(both.contains("[a]") && !both.contains("[b]"), "{both}");
+}
+
+#[test]
+fn what_a_preset_leaves_out_is_not_found_by_searching_either() {
+    let room = Room::new();
+    work(&room);
+    let client = session(&room, &["--expose", "search", "--preset", "work"]);
+    client.list();
+    for query in ["mail:send", "send", "delete", "search_issues"] {
+        let found = client.call("search_tools", &json!({ "query": query }).to_string());
+        let found = String::from_utf8_lossy(found.result()).into_owned();
+        assert!(!found.contains("mail:send") && !found.contains("jira:delete"), "{found}");
+        assert!(query != "search_issues" || found.contains("jira:search_issues"), "{found}");
+    }
+    let called = client.call("call_tool", r#"{"name":"mail:send","arguments":{}}"#);
+    let called = String::from_utf8_lossy(called.result()).into_owned();
+    assert!(called.contains("Tool not found: mail:send"), "{called}");
 }

@@ -126,9 +126,22 @@ impl Row {
         self.status.as_ref().is_none_or(|status| status.state == State::Running)
     }
 
+    pub(super) fn is_running(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.state == State::Running)
+    }
+
+    /// Would it run if somebody logged in there?
+    pub(super) fn needs_login(&self) -> bool {
+        let status = self.status.as_ref();
+        matches!(status.map(|it| &it.state), Some(State::Failed(failure)) if failure.needs_login)
+    }
+
     /// `12 tools, started in 412 ms`
     pub(super) fn summary(&self) -> String {
         let Some(status) = &self.status else { return "disabled".to_owned() };
+        if self.needs_login() {
+            return format!("wants a login: run `trunkline login {}`", self.key);
+        }
         let tools = match share(self.exposed, status.tools) {
             one if one == "1" => "1 tool".to_owned(),
             many => format!("{many} tools"),

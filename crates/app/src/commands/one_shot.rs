@@ -193,6 +193,11 @@ impl OneShot<'_> {
     pub(super) fn unknown(&self, what: &str, name: &str, known: &[String]) -> CommandError {
         let near = client::did_you_mean(name, known.iter().map(String::as_str));
         let mut text = format!("there is no {what} `{}`{near}", line(name));
+        if what == "tool" && self.switched_off().iter().any(|off| off == name) {
+            text.push_str(
+                "\n  the config switches it off; `trunkline tools enable` switches it on",
+            );
+        }
         for (key, status) in &self.statuses {
             if let State::Failed(failure) = &status.state {
                 text.push_str(&format!("\n  server `{}` is not running: it {failure}", line(key)));

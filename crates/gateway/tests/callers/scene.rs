@@ -73,7 +73,9 @@ impl Scene {
     /// point.
     pub(crate) fn searched(embedder: Arc<dyn Embedder>) -> Self {
         let exposure = Exposure::Search;
-        Self::of(Options { exposure, ..options() }, |fleet| fleet.set_embedder(embedder))
+        Self::of(Options { shown: ShownTools { exposure, preset: None }, ..options() }, |fleet| {
+            fleet.set_embedder(embedder);
+        })
     }
 
     fn of(options: Options, prepare: impl FnOnce(&Fleet) + Send + 'static) -> Self {

@@ -120,7 +120,8 @@ impl<'e> TargetConfig<'e> {
             spec.filter = Default::default();
         }
         let (rows, seen) = started_and(&wanted, &self.path, config, self.environment, look)??;
-        match rows.iter().all(Row::is_good) {
+        // A login needs the server in the config first.
+        match rows.iter().all(|row| row.is_good() || row.needs_login()) {
             true => Ok((rows, seen)),
             false => Err(ChangeFailure::NotStarted(rows)),
         }

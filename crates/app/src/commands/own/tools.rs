@@ -5,11 +5,12 @@ use trunkline_catalog::config::{ServerSpec, fits};
 
 use super::failure::ChangeFailure;
 use super::planned::{ChangeReport, PlannedChange, TargetConfig};
-use crate::cli::SwitchTools;
+use crate::cli::{Servers, SwitchTools};
 use crate::client::{did_you_mean, line};
 use crate::commands::runtime::start_logging;
 use crate::environment::Environment;
 use crate::own_config::{ConfigServers, OwnConfigError, is_pattern, set_hidden, set_hidden_for};
+use crate::settings::{self, StartOptions};
 
 pub(crate) fn switch_tools(asked: &SwitchTools, hidden: bool, environment: &Environment) -> u8 {
     if let Err(code) = start_logging(&asked.check.log, environment) {
@@ -73,12 +74,45 @@ fn run(asked: &SwitchTools, hidden: bool, environment: &Environment) -> Result<u
     }
     let (changed, _) =
         target.make(&PlannedChange { what, edit: &edit, start: Vec::new() }, None)?;
+    if let Some(client) = asked.client.filter(|_| !hidden) {
+        still_off(&target, client, &named)?;
+    }
     let all = named.iter().map(|it| called(&it.server, it.tool.as_deref()));
     let names: Vec<String> = all.chain(custom.iter().cloned()).collect();
     let to = asked.client.map_or("in".to_owned(), |client| format!("for {client} in"));
     let done = (if hidden { "switched off" } else { "switched on" }, to.as_str());
     let (names, changed) = (&names[..], &changed);
     Ok(target.tell(&ChangeReport { done, names, changed, rows: &[], notes: &[] }))
+}
+
+/// Refuses to say that a tool is on which another entry, or the client's preset, keeps off.
+fn still_off(
+    target: &TargetConfig<'_>,
+    client: Client,
+    named: &[NamedTool],
+) -> Result<(), ChangeFailure> {
+    let servers = Servers::default();
+    let wanted = StartOptions::once(&servers);
+    // A config with problems elsewhere says nothing about this.
+    let Ok(config) = settings::load(&target.path, &wanted, target.environment) else {
+        return Ok(());
+    };
+    for NamedTool { server, tool } in named {
+        let spec = config.servers.iter().find(|spec| spec.key == *server);
+        let seen = spec.map(|spec| spec.filter.seen_by(Some(client), None));
+        let is_off = seen.is_some_and(|seen| match tool.as_deref() {
+            Some(tool) if !is_pattern(tool) => !seen.shows(tool),
+            _ => seen.is_nothing(),
+        });
+        if is_off {
+            let name = line(&called(server, tool.as_deref()));
+            return Err(ChangeFailure::usage(format!(
+                "`{name}` stays off for {client}: its preset leaves it out, or another entry of \
+                 `clients.{client}.hiddenTools` covers it (`trunkline edit`)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn called(server: &str, tool: Option<&str>) -> String {
@@ -118,7 +152,7 @@ fn resolve(
             None => Ok(named),
         };
     }
-    let (_, listed) = target.start(text, &servers, &asked.check, |gateway| {
+    let (rows, listed) = target.start(text, &servers, &asked.check, |gateway| {
         let fleet = gateway.fleet();
         let names = |server: &String| -> Option<(String, Vec<String>)> {
             let offer = fleet.tools(&ServerSpec::file_id(server))?;
@@ -130,8 +164,9 @@ fn resolve(
     let config = ConfigServers::parse(&target.path, text)?;
     let mut all = Vec::new();
     for NamedTool { server, tool } in named {
-        let of_server = listed.iter().find(|(name, _)| *name == server);
-        // A server that is off lists nothing: its names are taken as they are.
+        let is_running = rows.iter().any(|row| row.key == server && row.is_running());
+        let of_server = listed.iter().find(|(name, _)| *name == server && is_running);
+        // A server that is off, or wants a login, lists nothing: its names are taken as they are.
         let (Some(tool), Some((_, tools))) = (&tool, of_server) else {
             all.push(NamedTool { server, tool });
             continue;
