@@ -59,13 +59,28 @@ pub fn main(program: Program) -> ExitCode {
         invocation
     });
     let code = match parsed {
-        Ok(Invocation::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
+        Ok(Invocation::Stdio(stdio)) => {
+            if stdio.servers.config.is_none() {
+                greet();
+            }
+            commands::stdio::run(&stdio, &environment)
+        }
         Ok(Invocation::Command(command)) => run(command, &environment),
         Ok(Invocation::Version) => console::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(&environment),
     };
     logging::finish();
     ExitCode::from(code)
+}
+
+/// Somebody who has typed the program's name would wait for an answer that never comes.
+fn greet() {
+    if console::person_is_there() {
+        let words = "Trunkline speaks MCP on standard input and output, for a client that starts it.\n\
+                     `trunkline --help` lists its commands, `trunkline add NAME -- COMMAND` adds a server; \
+                     Ctrl-D ends this.\n";
+        console::problem(words, OK);
+    }
 }
 
 fn run(command: Command, environment: &Environment) -> u8 {

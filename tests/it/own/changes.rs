@@ -7,6 +7,7 @@ use kit::config::Upstream;
 use kit::room::Room;
 use kit::run::run;
 use kit::say;
+use kit::terminal::Terminal;
 use serde_json::Value;
 
 use super::{CONFIG, add, command, done, good, put, session, text, trunkline};
@@ -174,11 +175,48 @@ fn problems_of_other_servers_do_not_stand_in_the_way() {
 #[test]
 fn a_change_that_would_break_the_config_is_refused() {
     let room = Room::new();
-    let config = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}, "presets": {"work": ["a"]}}"#;
+    let config = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}},
+        "tools": {"both": {"description": "", "subtools": {"a": {"tools": ["t"]}}}}}"#;
     put(&room, config);
-    done(&room, &["remove", "a"]).bad(2, &["$.presets.work[0]", "nothing was written"]);
+    done(&room, &["remove", "a"]).bad(2, &["$.tools.both.subtools.a", "nothing was written"]);
     assert_eq!(text(&room), config);
     good(&room, &["remove", "b"]);
+}
+
+#[test]
+fn a_server_goes_out_of_presets_and_clients_as_well() {
+    let room = Room::new();
+    let config = r#"{
+  "mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}},
+  "presets": {
+    "work": [
+      "a:read_*", // why
+      "b" // always
+    ],
+    "only": ["a"]
+  },
+  "clients": {"cursor": {"preset": "only", "hiddenTools": ["b:t", "a.t"]}}
+}
+"#;
+    put(&room, config);
+    let out = done(&room, &["remove", "a"]);
+    for part in ["removed `a` from", "`a:read_*` goes out of `presets.work`", "`a.t` goes out"] {
+        assert!(String::from_utf8_lossy(&out.stdout).contains(part), "{part}: {out}");
+    }
+    let now = text(&room);
+    assert!(now.contains("\"b\" // always") && now.contains("\"only\": []"), "{now}");
+    assert!(now.contains("\"hiddenTools\": [\"b:t\"]") && !now.contains("\"a"), "{now}");
+    good(&room, &["undo"]);
+    assert_eq!(text(&room), config);
+}
+
+#[test]
+fn somebody_who_starts_it_at_a_terminal_is_told_what_it_is() {
+    let room = Room::new();
+    let mut terminal = Terminal::spawn(&trunkline(&room, &[]));
+    terminal.wait("trunkline --help");
+    terminal.write("\u{4}");
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.shown());
 }
 
 #[test]

@@ -16,8 +16,9 @@ pub(super) fn append(text: &str, path: &[&str], item: &str) -> Option<String> {
     let trailing = trailing.find(|comma| in_list(*comma));
     let quoted = Json::from(item).to_string();
     let indent = own_line_indent(text, last.span.start);
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let new = match indent {
-        Some(indent) => format!("\n{indent}{quoted}"),
+        Some(indent) => format!("{newline}{indent}{quoted}"),
         None => format!(" {quoted}"),
     };
     let Some(comma) = trailing else {
@@ -136,6 +137,7 @@ mod tests {
                 "{\"l\": [\n  \"a\", // why\n  \"b\", // because\n  \"x\"\n]}",
             ),
             ("{\"l\": [\n  \"a\",\n]}", "{\"l\": [\n  \"a\",\n  \"x\",\n]}"),
+            ("{\"l\": [\r\n  \"a\"\r\n]}", "{\"l\": [\r\n  \"a\",\r\n  \"x\"\r\n]}"),
         ] {
             assert_eq!(append(without, &["l"], "x").unwrap(), with);
             assert_eq!(take(with, &["l"], "x").unwrap(), without);

@@ -72,9 +72,48 @@ impl ConfigServers {
         self.set_at(&[self.key, name], entry)
     }
 
-    pub(crate) fn remove(&mut self, name: &str) -> Result<(), OwnConfigError> {
+    fn remove(&mut self, name: &str) -> Result<(), OwnConfigError> {
         self.known(name)?;
         self.remove_at(&[self.key, name])
+    }
+
+    /// The lists of presets and clients that name this server or tools of it: where, and which entry.
+    pub(crate) fn references(&self, name: &str) -> Vec<(Vec<String>, String)> {
+        let mut found = Vec::new();
+        let mut look = |path: Vec<String>, list: &Value| {
+            let items = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let of_it =
+                items.filter(|item| self.tool(item).is_ok_and(|(server, _)| server == name));
+            found.extend(of_it.map(|item| (path.clone(), item.to_owned())));
+        };
+        let members = |key: &str| match self.document.get(&[key]) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        for (preset, list) in &members("presets") {
+            look(vec!["presets".to_owned(), preset.clone()], list);
+        }
+        for (client, rules) in &members("clients") {
+            if let Some(list) = rules.get("hiddenTools") {
+                let path = ["clients", client.as_str(), "hiddenTools"];
+                look(path.map(str::to_owned).to_vec(), list);
+            }
+        }
+        found
+    }
+
+    /// Takes a server out, and out of the lists that name it: they would be wrong without it.
+    pub(crate) fn remove_everywhere(&mut self, name: &str) -> Result<(), OwnConfigError> {
+        for (path, item) in self.references(name) {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let is_last = self.get_at(&path) == Some(Value::from(vec![item.clone()]));
+            // A preset without entries is still one that clients and command lines may name.
+            match is_last && path.first() == Some(&"presets") {
+                true => self.set_at(&path, &Value::Array(Vec::new()))?,
+                false => drop(self.take_from_list(&path, &item)?),
+            }
+        }
+        self.remove(name)
     }
 
     /// What a member of a server says.

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 use crate::own_config::{ConfigServers, OwnConfigError, set_disabled};
 
 pub(crate) fn remove(asked: &Remove, environment: &Environment) -> u8 {
-    let edit = |config: &mut ConfigServers, name: &str| config.remove(name);
+    let edit = |config: &mut ConfigServers, name: &str| config.remove_everywhere(name);
     change(
         asked,
         &VerbWords { verb: "remove", done: ("removed", "from") },
@@ -62,10 +62,20 @@ fn change(
         };
         let start = check.map(|_| asked.names.clone()).unwrap_or_default();
         let what = format!("{} {}", words.verb, asked.names.join(" "));
+        let notes = match words.verb {
+            "remove" => references(&target.servers()?, &asked.names),
+            _ => Vec::new(),
+        };
         let (changed, rows) = target.make(&PlannedChange { what, edit: &edit, start }, check)?;
         let (done, names) = (words.done, &asked.names[..]);
         let (changed, rows) = (&changed, &rows[..]);
-        Ok(target.tell(&ChangeReport { done, names, changed, rows, notes: &[] }))
+        Ok(target.tell(&ChangeReport { done, names, changed, rows, notes: &notes }))
     };
     done().unwrap_or_else(|failure| failure.tell(environment))
+}
+
+/// What goes with the servers.
+fn references(config: &ConfigServers, names: &[String]) -> Vec<String> {
+    let all = names.iter().flat_map(|name| config.references(name));
+    all.map(|(path, item)| format!("`{item}` goes out of `{}`, too", path.join("."))).collect()
 }
