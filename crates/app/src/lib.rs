@@ -60,7 +60,7 @@ pub fn main(program: Program) -> ExitCode {
     });
     let code = match parsed {
         Ok(Invocation::Stdio(stdio)) => {
-            if stdio.servers.config.is_none() {
+            if stdio.servers.config.is_none() && !stdio.simple {
                 greet();
             }
             commands::stdio::run(&stdio, &environment)

@@ -236,9 +236,12 @@ fn simple(command: clap::Command) -> clap::Command {
         command = command.mut_subcommand(hidden, |sub| sub.hide(true));
     }
     let separator = "Put S between server key and tool name [default: `:`]";
+    let config = "The `mcpServers` file [default: `$MCP_PROXY_CONFIG_PATH`]";
     let plain = |command: clap::Command| {
         command
             .mut_arg("simple", |flag| flag.hide(true))
+            .mut_arg("preset", |flag| flag.hide(true))
+            .mut_arg("config", |flag| flag.help(config))
             .mut_arg("separator", |flag| flag.help(separator))
             .mut_arg("log", |flag| flag.hide(true))
             .mut_arg("log_format", |flag| flag.hide(true))

@@ -11,7 +11,10 @@ pub(crate) enum OwnConfigError {
     File(#[from] InstallError),
     #[error("cannot {doing} {}: {error}", path.display())]
     Io { doing: &'static str, path: PathBuf, error: io::Error },
-    #[error("config file not found: {}", path.display())]
+    #[error(
+        "config file not found: {}; name one that is there, or none to use your own (`trunkline path`)",
+        path.display()
+    )]
     Missing { path: PathBuf },
     #[error(
         "{} has been in use by another trunkline command for {seconds} s; try again when that has ended",

@@ -1,6 +1,8 @@
 //! Lets one command at a time change the configs of a folder.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
@@ -22,18 +24,33 @@ impl FolderLock {
     pub(super) fn of(file: &Path) -> Result<Self, OwnConfigError> {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let wrap = |error| OwnConfigError::io("lock", folder)(error);
-        let opened = File::open(folder).map_err(wrap)?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match opened.try_lock() {
-                Ok(()) => return Ok(Self(opened)),
-                Err(TryLockError::Error(error)) => return Err(wrap(error)),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => park_timeout(LOOK),
-                Err(TryLockError::WouldBlock) => {
-                    let (path, seconds) = (file.to_owned(), PATIENCE.as_secs());
-                    return Err(OwnConfigError::Locked { path, seconds });
-                }
+        let opened = File::open(folder).map_err(OwnConfigError::io("open", folder))?;
+        if let Some(lock) = acquire(opened, file)? {
+            return Ok(lock);
+        }
+        // NFS locks only what is open for writing, which a folder cannot be.
+        let beside = folder.join(".trunkline.lock");
+        let wrap = |error| OwnConfigError::io("lock", &beside)(error);
+        let opened =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&beside);
+        match acquire(opened.map_err(wrap)?, file)? {
+            Some(lock) => Ok(lock),
+            None => Err(wrap(io::Error::from(io::ErrorKind::Unsupported))),
+        }
+    }
+}
+
+/// Waits for the lock; `None`: what was opened cannot be locked.
+fn acquire(opened: File, file: &Path) -> Result<Option<FolderLock>, OwnConfigError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match opened.try_lock() {
+            Ok(()) => return Ok(Some(FolderLock(opened))),
+            Err(TryLockError::Error(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => park_timeout(LOOK),
+            Err(TryLockError::WouldBlock) => {
+                let (path, seconds) = (file.to_owned(), PATIENCE.as_secs());
+                return Err(OwnConfigError::Locked { path, seconds });
             }
         }
     }
