@@ -20,6 +20,7 @@ mod ledger;
 mod logins;
 mod matrix;
 mod orphans;
+mod own;
 mod pages;
 mod peers;
 mod people;

@@ -100,7 +100,10 @@ impl<'r> Reader<'r> {
         let greet = r#"{"name":"greet","arguments":[{"name":"name","required":true}]}"#;
         let tickets = room.fake("tickets").tool("search", say::echo()).definitions(&[schema]);
         let tickets = tickets.list("prompts", json!([greet])).get("greet", say::messages());
-        let entry = json!({"mcpServers": {"tickets": tickets.entry()}});
+        let tickets = tickets.entry();
+        let words = [&tickets["command"], &tickets["args"][0], &tickets["args"][1]];
+        let started: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
+        let entry = json!({"mcpServers": {"tickets": tickets.clone()}});
         std::fs::create_dir_all(room.path(".cursor")).expect("the room can be written");
         room.write(".cursor/mcp.json", entry.to_string());
         std::fs::create_dir_all(room.path("bin")).expect("the room can be written");
@@ -112,6 +115,8 @@ impl<'r> Reader<'r> {
             // from the checkout, built already
             ("cargo", format!("shift 3; cd {}; exec trunkline \"$@\"", root.display())),
             ("npx", format!("shift; exec {} \"$@\"", inspector.display())),
+            // a package from elsewhere: the scripted server stands in for it
+            ("uvx", format!("exec {}", started.join(" "))),
             // not on this machine: that it is asked is all that can be seen
             ("claude", "[ \"$1 $2\" = \"mcp add\" ]".to_owned()),
             ("curl", "PATH=$USUAL exec curl --fail --silent --show-error \"$@\"".to_owned()),

@@ -314,7 +314,11 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/nesting", &["environment"]),
     ("app/config_loops", &["environment"]),
     ("app/logins", &["environment"]),
-    ("app/settings", &["cli", "config_loops", "environment", "logins", "nesting"]),
+    ("app/own_config", &["client", "environment", "import", "install", "timestamp"]),
+    (
+        "app/settings",
+        &["cli", "client", "config_loops", "environment", "logins", "nesting", "own_config"],
+    ),
     (
         "app/shared",
         &["cli", "client", "console", "environment", "logging", "memory", "nesting", "settings"],
@@ -343,6 +347,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "logging",
             "logins",
             "memory",
+            "own_config",
             "rest",
             "serve_view",
             "settings",

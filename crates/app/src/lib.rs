@@ -18,6 +18,7 @@ mod logging;
 mod logins;
 mod memory;
 mod nesting;
+mod own_config;
 mod rest;
 mod schema;
 mod serve_view;
@@ -62,7 +63,12 @@ pub fn main(program: Program) -> ExitCode {
         invocation
     });
     let code = match parsed {
-        Ok(Invocation::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
+        Ok(Invocation::Stdio(stdio)) => {
+            if stdio.servers.config.is_none() && !stdio.simple {
+                greet();
+            }
+            commands::stdio::run(&stdio, &environment)
+        }
         Ok(Invocation::Command(command)) => run(command, &environment),
         Ok(Invocation::Version) => console::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(&environment),
@@ -71,8 +77,26 @@ pub fn main(program: Program) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Somebody who has typed the program's name would wait for an answer that never comes.
+fn greet() {
+    if console::person_is_there() {
+        let words = "Trunkline speaks MCP on standard input and output, for a client that starts it.\n\
+                     `trunkline --help` lists its commands, `trunkline add NAME -- COMMAND` adds a server; \
+                     Ctrl-D ends this.\n";
+        console::problem(words, OK);
+    }
+}
+
 fn run(command: Command, environment: &Environment) -> u8 {
     match command {
+        Command::Add(add) => commands::own::add(&add, environment),
+        Command::Remove(asked) => commands::own::remove(&asked, environment),
+        Command::Enable(asked) => commands::own::enable(&asked, environment),
+        Command::Disable(asked) => commands::own::disable(&asked, environment),
+        Command::List(asked) => commands::own::list(&asked, environment),
+        Command::Edit(asked) => commands::own::edit(&asked, environment),
+        Command::Undo(asked) => commands::own::undo(&asked, environment),
+        Command::Path(asked) => commands::own::path(&asked, environment),
         Command::Serve(serve) => commands::serve::run(&serve, environment),
         Command::Tools(tools) => commands::tools::run(&tools, environment),
         Command::Search(search) => commands::search::run(&search, environment),

@@ -10,15 +10,17 @@ use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, Ser
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{
-    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunPolicy,
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunPolicy, ShownTools,
 };
 use trunkline_http::reach::Policy;
 
 use crate::cli::{Bounds, Identity, Servers, Stdio};
+use crate::client::{did_you_mean, line};
 use crate::config_loops;
 use crate::environment::Environment;
 use crate::logins;
 use crate::nesting::{self, ConfigChain, Loop};
+use crate::own_config;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -28,14 +30,34 @@ pub(crate) enum SettingsError {
          For more information, try '--help'."
     )]
     NoConfig,
+    #[error("cannot create your config {}: {error}; name another one with --config", path.display())]
+    OwnConfig { path: PathBuf, error: io::Error },
+    #[error("unknown preset `{name}`{near}; {known}")]
+    UnknownPreset { name: String, near: String, known: String },
     #[error("the config is not valid")]
     Invalid(Problems),
     #[error("{0}")]
     Loop(#[from] Loop),
 }
 
-/// The path of the config file.
+/// The config that a command works with: the one that is named, else the user's own, which is made if it is
+/// not there.
 pub(crate) fn config_path(
+    argument: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, SettingsError> {
+    let own = match given_config_path(argument, environment) {
+        Ok(path) => return Ok(path),
+        Err(error) => own_config::own_path(environment).ok_or(error)?,
+    };
+    match own_config::ensure(&own) {
+        Ok(()) => Ok(own),
+        Err(error) => Err(SettingsError::OwnConfig { path: own, error }),
+    }
+}
+
+/// The config that is named, by the command line or the environment.
+pub(crate) fn given_config_path(
     argument: Option<&Path>,
     environment: &Environment,
 ) -> Result<PathBuf, SettingsError> {
@@ -132,14 +154,50 @@ pub(crate) fn load_with(
             _ => Problems::file_unreadable(&name, &error.to_string()),
         })
     })?;
+    load_text_with(path, &text, wanted, environment, look_up)
+}
+
+/// Validates the text of a config, which need not be in its file yet.
+pub(crate) fn load_text(
+    path: &Path,
+    text: &[u8],
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+) -> Result<Config, SettingsError> {
+    load_text_with(path, text, wanted, environment, &|name| environment.get(name))
+}
+
+fn load_text_with(
+    path: &Path,
+    text: &[u8],
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+    look_up: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, SettingsError> {
+    let name = path.to_string_lossy();
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
-    let source = ConfigSource { name: &name, text: &text };
+    let source = ConfigSource { name: &name, text };
     let config = config::load(&source, rules, look_up);
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
+    if let Some(name) = wanted.servers.preset.as_deref() {
+        known_preset(name, &config.presets)?;
+    }
     config.servers = logins::marked(config.servers);
     config_loops::warn(&mut config, path, environment, read);
     Ok(config)
+}
+
+fn known_preset(name: &str, presets: &[String]) -> Result<(), SettingsError> {
+    if presets.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let near = did_you_mean(name, presets.iter().map(String::as_str));
+    let known = match presets {
+        [] => "the config has none: add \"presets\": {\"NAME\": [\"SERVER\", …]}".to_owned(),
+        presets => format!("the config has {}", presets.join(", ")),
+    };
+    Err(SettingsError::UnknownPreset { name: line(name), near, known })
 }
 
 /// The bytes of a config file. Bounded, so that `--config /dev/zero` ends.
@@ -171,7 +229,6 @@ pub(crate) fn options(
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
         custom: config.custom,
-        exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
         inherited,
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
@@ -188,7 +245,10 @@ pub(crate) fn remote_options(
         servers,
         custom: Vec::new(),
         naming,
-        exposure: wanted.exposure,
+        shown: ShownTools {
+            exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
+            preset: wanted.servers.preset.clone(),
+        },
         info: wanted.face(),
         limits: wanted.limits(),
         run: RunPolicy { restart: wanted.restart, ..RunPolicy::default() },
@@ -274,6 +334,7 @@ mod tests {
             config: None,
             separator: separator.map(str::to_owned),
             client: None,
+            preset: None,
             pass_env: pass_env.iter().map(ToString::to_string).collect(),
             log: LogFlags::default(),
             start_timeout: None,

@@ -40,8 +40,7 @@ pub struct Options {
     pub servers: Vec<ServerSpec>,
     pub custom: Vec<CustomTool>,
     pub naming: Naming,
-    /// Which tools the lists show.
-    pub exposure: Exposure,
+    pub shown: ShownTools,
     pub info: GatewayInfo,
     pub limits: Limits,
     /// How servers are run, where their entries do not say it.
@@ -61,6 +60,15 @@ pub struct Options {
     pub logins: Option<Arc<dyn Logins>>,
     /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
+}
+
+/// What clients are shown of the servers' tools.
+#[derive(Clone, Debug)]
+pub struct ShownTools {
+    /// How many of them the lists show.
+    pub exposure: Exposure,
+    /// The preset of the config that chooses among servers and tools.
+    pub preset: Option<String>,
 }
 
 #[derive(Debug)]
@@ -114,7 +122,9 @@ impl Gateway {
             ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
+        let ShownTools { exposure, preset } = options.shown;
+        let any = View::new(Arc::clone(&registry), options.naming).exposing(exposure);
+        let any = any.preset(preset.map(Arc::from));
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();
@@ -207,6 +217,11 @@ impl Gateway {
         session.client.introduces_itself(&info.concat(), &passed_on(capabilities));
         session.join();
         LocalClient::new(session)
+    }
+
+    /// The tools that servers list and clients cannot call, as `SERVER:TOOL` with the servers' own names.
+    pub fn switched_off(&self) -> Vec<String> {
+        self.fleet.views.of(None).switched_off()
     }
 
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {

@@ -46,7 +46,7 @@ pub use front::http::{
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
-pub use gateway::{Gateway, Options};
+pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
 pub use limits::{Limits, shorten_waits, shortened};

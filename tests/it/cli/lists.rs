@@ -173,8 +173,11 @@ fn filters_and_custom_tools_hold_here_too() {
         "subtools": { "s": { "tools": ["search", "close"] } } } });
     place.room.config_with([("s", entry)], custom);
     let list = place.run(&["tools"]);
-    let names: Vec<&str> = list.text().lines().filter_map(|line| line.split(' ').next()).collect();
+    let (off, on): (Vec<&str>, Vec<&str>) =
+        list.text().lines().partition(|line| line.ends_with("(off)"));
+    let names: Vec<&str> = on.iter().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(names, ["desk", "s:search"], "{list}");
+    assert_eq!(off, ["s:close  (off)"], "{list}");
     place.run(&["call", "s:close"]).bad(1, &["there is no tool `s:close`"]);
     let args = ["server=s", "tool=close", "args={\"n\":1.0}"];
     let call = place.run(&[&["call", "desk", "--json"], &args[..]].concat());

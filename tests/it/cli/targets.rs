@@ -191,7 +191,10 @@ fn asking_wrongly_is_a_usage_error() {
         (&["tools", "--config", "nowhere.json"], "nowhere.json"),
         (&["sing"], "sing"),
     ] {
-        run(bare(room, arguments), b"").bad(2, &[part]);
+        let mut command = bare(room, arguments);
+        // Without a folder of the user there is no config of the user's own.
+        command.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
+        run(command, b"").bad(2, &[part]);
     }
     let help = run(bare(room, &["call", "--help"]), b"");
     assert!(help.text().contains("key=@FILE"), "{help}");

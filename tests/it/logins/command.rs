@@ -22,6 +22,7 @@ impl Stage {
         let mut trunkline = Command::new(bin::trunkline());
         trunkline.arg(command).args(arguments).arg("--config").arg(self.room.path("mcp.json"));
         trunkline.env("XDG_DATA_HOME", self.room.path("own")).env_remove("TRUNKLINE_TOKEN");
+        trunkline.env("XDG_STATE_HOME", self.room.path("state"));
         trunkline
     }
 
@@ -57,6 +58,19 @@ fn agree(url: &str) {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_server_that_wants_a_login_is_added_and_then_logged_in_at() {
+    let stage = Stage::new();
+    stage.room.config([]);
+    let url = stage.server.url();
+    let added = stage.output("add", &["docs", &url]);
+    assert!(added.status.success(), "{}", text(&added.stderr));
+    assert!(text(&added.stdout).contains("run `trunkline login docs`"), "{added:?}");
+    stage.log_in_here();
+    let called = stage.output("call", &["docs:echo", "a=1"]);
+    assert!(called.status.success(), "{}", text(&called.stderr));
 }
 
 #[test]

@@ -20,9 +20,15 @@ fn assert_refused(end: &Finished, parts: &[&str]) {
 
 #[test]
 fn fr_001_without_a_path_it_is_a_usage_error_that_names_the_argument() {
-    for program in [bin::trunkline(), bin::simple_aggregator()] {
+    for (program, flags) in [
+        (bin::trunkline(), &["--simple"][..]),
+        (bin::simple_aggregator(), &[]),
+        (bin::trunkline(), &[]),
+    ] {
         let mut command = Command::new(program);
-        command.env_remove("MCP_PROXY_CONFIG_PATH");
+        command.args(flags).env_remove("MCP_PROXY_CONFIG_PATH");
+        // Where no folder of the user is known, there is no config of the user's own either.
+        command.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
         assert_refused(&Client::run(command), &["--config"]);
     }
 }

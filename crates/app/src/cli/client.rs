@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use trunkline_http::Url;
 
+use super::own::ToolsCommand;
 use super::servers::{Bounds, Servers};
 use super::values::{Header, Token, header, url};
 
@@ -14,7 +15,7 @@ pub(crate) struct ClientTarget {
     #[command(flatten)]
     pub(crate) servers: Servers,
     /// Talk to the MCP server at URL instead (Streamable HTTP or SSE)
-    #[arg(long, value_name = "URL", value_parser = url, conflicts_with_all = ["config", "client", "separator", "pass_env"])]
+    #[arg(long, value_name = "URL", value_parser = url, conflicts_with_all = ["config", "client", "preset", "separator", "pass_env"])]
     pub(crate) url: Option<Url>,
     /// Send this header to URL, as 'Name: value' (repeatable)
     #[arg(long, value_name = "HEADER", value_parser = header, requires = "url", conflicts_with = "config")]
@@ -30,7 +31,10 @@ pub(crate) struct ClientTarget {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Tools {
+    #[command(subcommand)]
+    pub(crate) command: Option<ToolsCommand>,
     /// Describe this tool
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,

@@ -19,7 +19,7 @@ pub(crate) struct Stdio {
     #[command(flatten)]
     pub(crate) servers: Servers,
     /// Be the literal simple aggregator: stdio servers and tools only, standard config keys only
-    #[arg(long)]
+    #[arg(long, conflicts_with = "preset")]
     pub(crate) simple: bool,
     /// Which tools are listed: all (full), or pinned ones and tools that find and call the others
     /// (search); auto: all, unless there are more than the client of `--for` carries

@@ -43,7 +43,8 @@ pub(crate) struct ClientFile {
 pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) at: ClientFile,
-    /// The `mcpServers` file Trunkline shall serve [default: `$MCP_PROXY_CONFIG_PATH`]
+    /// The `mcpServers` file Trunkline shall serve
+    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// The name of the entry [default: trunkline]

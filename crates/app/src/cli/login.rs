@@ -28,7 +28,7 @@ pub(crate) struct LoginTarget {
     /// The server, by its name
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
-    /// The `mcpServers` file it is in [default: `$MCP_PROXY_CONFIG_PATH`]
+    /// The `mcpServers` file it is in [default: `$MCP_PROXY_CONFIG_PATH`, else your own]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// At the platform that is reached at URL instead

@@ -7,6 +7,7 @@ mod front;
 mod import;
 mod install;
 mod login;
+mod own;
 mod platform;
 mod remote;
 mod servers;
@@ -23,6 +24,10 @@ pub(crate) use front::{DemoServer, Ps, RestartArgs, Runtime, Serve, Stdio, Stop}
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use login::{Login, LoginTarget, Logout};
+pub(crate) use own::{
+    Add, ConfigArg, ConfigPath, Edit, Enable, EnvPair, List, Remove, StartCheck, SwitchTools,
+    ToolsCommand, Undo,
+};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags,
     PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
@@ -63,10 +68,26 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Add a server to your config: a command, a URL, or what was copied elsewhere
+    Add(Box<Add>),
+    /// Take servers out of your config
+    Remove(Remove),
+    /// Switch servers of your config on
+    Enable(Enable),
+    /// Switch servers of your config off, without taking them out
+    Disable(Remove),
+    /// List the servers of your config
+    List(List),
+    /// Edit your config in `$VISUAL` or `$EDITOR`; what is wrong is not written
+    Edit(Edit),
+    /// Take the latest changes of your config back
+    Undo(Undo),
+    /// Print where your config is
+    Path(ConfigPath),
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
     Serve(Box<Serve>),
-    /// List the tools, or describe one
-    Tools(Tools),
+    /// List the tools, describe one, or switch some off and on
+    Tools(Box<Tools>),
     /// Find the tools that do something, in plain words
     Search(Search),
     /// Call a tool
@@ -144,8 +165,9 @@ pub(crate) enum Invocation {
 pub(crate) struct UsageMessage(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 7] = [
+const SECRET: [&str; 8] = [
     "--token ",
+    "--env ",
     "--header ",
     "--url ",
     "--store ",
@@ -227,9 +249,12 @@ fn simple(command: clap::Command) -> clap::Command {
         command = command.mut_subcommand(hidden, |sub| sub.hide(true));
     }
     let separator = "Put S between server key and tool name [default: `:`]";
+    let config = "The `mcpServers` file [default: `$MCP_PROXY_CONFIG_PATH`]";
     let plain = |command: clap::Command| {
         command
             .mut_arg("simple", |flag| flag.hide(true))
+            .mut_arg("preset", |flag| flag.hide(true))
+            .mut_arg("config", |flag| flag.help(config))
             .mut_arg("separator", |flag| flag.help(separator))
             .mut_arg("log", |flag| flag.hide(true))
             .mut_arg("log_format", |flag| flag.hide(true))
@@ -247,11 +272,19 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 27] = [
+const NOT_SIMPLE: [&str; 35] = [
     "ps",
     "stop",
     "restart",
     "runtime",
+    "add",
+    "remove",
+    "enable",
+    "disable",
+    "list",
+    "edit",
+    "undo",
+    "path",
     "serve",
     "tools",
     "search",

@@ -12,7 +12,7 @@ use crate::logging::LogFlags;
 /// The config and its servers.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Servers {
-    /// The `mcpServers` file [default: `$MCP_PROXY_CONFIG_PATH`]
+    /// The `mcpServers` file [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Put S between server key and tool name [default: `:`; `serve`: `.`]
@@ -28,6 +28,10 @@ pub(crate) struct Servers {
         )
     )]
     pub(crate) client: Option<Client>,
+    /// Show only the servers and tools of this preset of the config
+    /// [default: the one the config gives the client of `--for`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
     /// Pass these variables of the environment on to every server (A,B or repeated; `*` = all)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
     pub(crate) pass_env: Vec<String>,

@@ -22,6 +22,6 @@ pub(crate) use search::{
 };
 pub(crate) use show::{
     Part, SavedFile, call_result, error_json, error_text, progress_line, prompt, prompt_list,
-    prompt_schema, resource_list, resource_parts, text_of, tool, tool_list, written,
+    prompt_schema, resource_list, resource_parts, switched_off, text_of, tool, tool_list, written,
 };
 pub(crate) use table::columns;

@@ -12,7 +12,7 @@ use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
 use crate::install::{self, EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders};
-use crate::{FAILED, OK, USAGE, console, settings};
+use crate::{FAILED, OK, USAGE, console, own_config, settings};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     let config = match settings::config_path(asked.config.as_deref(), environment) {
@@ -64,8 +64,8 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
         (Ok(executable), Ok(folders)) => (executable, folders),
         (Err(code), _) | (_, Err(code)) => return code,
     };
-    let usual = || folders.xdg_config().map(|folder| folder.join("trunkline/mcp.json"));
-    let config = settings::config_path(asked.config.as_deref(), environment).ok().or_else(usual);
+    let named = settings::given_config_path(asked.config.as_deref(), environment).ok();
+    let config = named.or_else(|| own_config::own_path(environment));
     let Some(config) = config else {
         return tell(Err(InstallError::NoHome), asked.at.json);
     };

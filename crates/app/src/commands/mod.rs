@@ -13,6 +13,7 @@ pub(crate) mod maintain;
 mod notifications;
 mod one_shot;
 mod output;
+pub(crate) mod own;
 mod platform;
 pub(crate) mod prompts;
 mod reload;

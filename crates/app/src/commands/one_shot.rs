@@ -30,6 +30,7 @@ pub(super) struct OneShot<'v> {
     client: &'v LocalClient,
     status: &'v StatusLine,
     statuses: Vec<(String, Status)>,
+    gateway: &'v Gateway,
 }
 
 /// Why a command has no result.
@@ -118,7 +119,7 @@ async fn visited(
         // A server without the `logging` capability refuses (MCP, Logging), and nothing is lost.
         drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
     }
-    let visit = OneShot { client: &client, status, statuses };
+    let visit = OneShot { client: &client, status, statuses, gateway };
     let who = manner.wanted.unwrap_or("a server");
     let mut listener = Listener::new(&client, status, who, manner.person);
     let outcome = tokio::select! {
@@ -161,6 +162,11 @@ impl OneShot<'_> {
         self.statuses.iter().map(|(key, _)| key.clone()).collect()
     }
 
+    /// The tools that the servers have and the config switches off.
+    pub(super) fn switched_off(&self) -> Vec<String> {
+        self.gateway.switched_off()
+    }
+
     /// Asks the servers something; `params` is a JSON object.
     pub(super) async fn ask(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, CommandError> {
         let answered = self.client.request(method, params).await;
@@ -189,6 +195,11 @@ impl OneShot<'_> {
     pub(super) fn unknown(&self, what: &str, name: &str, known: &[String]) -> CommandError {
         let near = client::did_you_mean(name, known.iter().map(String::as_str));
         let mut text = format!("there is no {what} `{}`{near}", line(name));
+        if what == "tool" && self.switched_off().iter().any(|off| off == name) {
+            text.push_str(
+                "\n  the config switches it off; `trunkline tools enable` switches it on",
+            );
+        }
         for (key, status) in &self.statuses {
             if let State::Failed(failure) = &status.state {
                 text.push_str(&format!("\n  server `{}` is not running: it {failure}", line(key)));

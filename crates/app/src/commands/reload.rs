@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
 use trunkline_gateway::Applied;
 
-use crate::commands::runtime::read_config;
+use crate::commands::runtime::{config_path, read_config};
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::watch::{Pace, Watch};
@@ -63,7 +63,24 @@ impl<'r> Reload<'r> {
     /// To be called before the config is read for the first time. The simple aggregator reads it
     /// once.
     pub(super) fn prepare(wanted: &'r StartOptions<'r>, environment: &'r Environment) -> Self {
-        let path = settings::config_path(wanted.servers.config.as_deref(), environment).ok();
+        let path = config_path(wanted, environment).ok();
+        Self::watching(path, wanted, environment)
+    }
+
+    /// For a platform, which needs no config: only one that is named is read.
+    pub(super) fn prepare_named(
+        wanted: &'r StartOptions<'r>,
+        environment: &'r Environment,
+    ) -> Self {
+        let named = settings::given_config_path(wanted.servers.config.as_deref(), environment);
+        Self::watching(named.ok(), wanted, environment)
+    }
+
+    fn watching(
+        path: Option<PathBuf>,
+        wanted: &'r StartOptions<'r>,
+        environment: &'r Environment,
+    ) -> Self {
         let watched = path.filter(|_| !wanted.simple).map(|path| {
             let watch = Watch::new(&path, Pace::default());
             (path, watch)

@@ -23,12 +23,24 @@ pub(super) fn start_logging(flags: &LogFlags, environment: &Environment) -> Resu
         .map_err(|error| console::problem(&format!("error: {error}\n"), USAGE))
 }
 
+/// Where the config is. The simple aggregator has none but the one it is given.
+pub(super) fn config_path(
+    wanted: &StartOptions<'_>,
+    environment: &Environment,
+) -> Result<PathBuf, SettingsError> {
+    let named = wanted.servers.config.as_deref();
+    match wanted.simple {
+        true => settings::given_config_path(named, environment),
+        false => settings::config_path(named, environment),
+    }
+}
+
 /// The config a command works with, and where it is. What is odd about it is told.
 pub(super) fn read_config(
     wanted: &StartOptions<'_>,
     environment: &Environment,
 ) -> Result<(PathBuf, Config), SettingsError> {
-    let path = settings::config_path(wanted.servers.config.as_deref(), environment)?;
+    let path = config_path(wanted, environment)?;
     let config = settings::load(&path, wanted, environment)?;
     for note in &config.notes {
         tracing::debug!("{note}");

@@ -105,7 +105,10 @@ async fn listen(
     let wanted = wanted(serve);
     let file = settings::config_path(serve.servers.config.as_deref(), environment).ok();
     let listings = listing_cache::listings_for(file.as_deref(), environment);
-    let mut reload = Reload::prepare(&wanted, environment);
+    let mut reload = match serve.platform.is_wanted() {
+        true => Reload::prepare_named(&wanted, environment),
+        false => Reload::prepare(&wanted, environment),
+    };
     let options = match reload
         .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))

@@ -2,13 +2,19 @@
 
 use trunkline_catalog::ListKind;
 
-use crate::cli::Tools;
+use crate::cli::{Tools, ToolsCommand};
 use crate::client;
 use crate::commands::one_shot::{self, OneShotOptions};
+use crate::commands::own::switch_tools;
 use crate::console;
 use crate::environment::Environment;
 
 pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
+    match &asked.command {
+        Some(ToolsCommand::Enable(switch)) => return switch_tools(switch, false, environment),
+        Some(ToolsCommand::Disable(switch)) => return switch_tools(switch, true, environment),
+        None => {}
+    }
     let target = &asked.target;
     let manner = OneShotOptions {
         target,
@@ -21,7 +27,8 @@ pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
             return Ok(if target.json {
                 console::out_line(&list)
             } else {
-                console::out(&client::tool_list(&list, console::width()))
+                let off = client::switched_off(&visit.switched_off());
+                console::out(&(client::tool_list(&list, console::width()) + &off))
             });
         };
         let definition = visit.find(ListKind::Tools, &list, name)?;

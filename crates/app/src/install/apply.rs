@@ -90,6 +90,18 @@ impl CurrentFile {
         self.replace(text, stamp, BACKUP, Access::Private)
     }
 
+    /// Puts `text` in place of what was read, without a backup: the caller has kept what was read. A new file is
+    /// readable by its owner only.
+    pub(crate) fn write_kept_elsewhere(&self, text: &str) -> Result<WriteOutcome, InstallError> {
+        let found = fs::metadata(&self.real).ok().map(|found| found.permissions());
+        let draft = Draft::create(&self.real, text, found.or_else(private).as_ref())?;
+        if self.is_overtaken()? {
+            return Ok(WriteOutcome::Overtaken);
+        }
+        draft.publish(&self.real)?;
+        Ok(WriteOutcome::Done { backup: None })
+    }
+
     /// Puts a backup in place of what was read. What was read is kept under another name than backups
     /// have, so that the next `restore` does not take it for an older state.
     pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {

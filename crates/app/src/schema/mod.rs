@@ -42,6 +42,7 @@ fn schema() -> Value {
             "customTool": object(Object::CustomTool),
             "subtools": subtools(),
             "subtool": object(Object::Subtool),
+            "client": object(Object::Client),
         },
     })
 }
@@ -130,6 +131,7 @@ mod tests {
             ("/definitions/customTool/properties", Object::CustomTool),
             ("/definitions/subtools/additionalProperties/properties", Object::OfServer),
             ("/definitions/subtool/properties", Object::Subtool),
+            ("/definitions/client/properties", Object::Client),
         ];
         for (place, object) in places {
             let found = schema.pointer(place).and_then(Value::as_object).expect(place);

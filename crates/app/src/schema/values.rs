@@ -1,6 +1,7 @@
 //! What a key takes, as a JSON Schema.
 
 use serde_json::{Value, json};
+use trunkline_catalog::client::Client;
 use trunkline_catalog::config::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 
 use super::reference;
@@ -65,6 +66,16 @@ pub(super) fn value(takes: Takes) -> Value {
         Takes::Servers => reference("servers"),
         Takes::CustomTools => custom_tools(),
         Takes::Subtools => reference("subtools"),
+        Takes::Presets => json!({
+            "type": "object",
+            "propertyNames": { "pattern": CONTROL_FREE },
+            "additionalProperties": { "type": "array", "items": name() },
+        }),
+        Takes::Clients => json!({
+            "type": "object",
+            "propertyNames": { "enum": Client::ALL.map(Client::id) },
+            "additionalProperties": reference("client"),
+        }),
         Takes::SubtoolList => {
             json!({ "type": "array", "items": { "anyOf": [name(), reference("subtool")] } })
         }

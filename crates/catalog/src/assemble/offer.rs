@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::config::ToolFilter;
+use crate::config::{SelectedTools, ToolFilter};
 use crate::listing::{Listing, ListingEntry, ParamHeader};
 
 /// What one server contributes.
@@ -18,7 +18,16 @@ pub struct Offer<'a> {
     /// Every prompt name it has offered so far.
     pub known_prompts: &'a BTreeSet<String>,
     pub filter: &'a ToolFilter,
+    /// What presets and clients leave of it.
+    pub selected: &'a SelectedTools,
     pub scope: Scope<'a>,
+}
+
+impl Offer<'_> {
+    /// May whoever looks see the tool that the server calls so?
+    pub(super) fn sees(&self, tool: &str) -> bool {
+        self.scope.has(tool) && self.selected.shows(tool)
+    }
 }
 
 /// How much of a server may be seen. What is out of sight keeps its names all the same, if it is

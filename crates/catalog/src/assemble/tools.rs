@@ -11,7 +11,7 @@ use super::custom::CustomRoute;
 use super::meta::{Exposure, MetaNames, MetaTool};
 use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced};
-use crate::config::{CustomTool, Exposed, ToolFilter, fits};
+use crate::config::{CustomTool, Exposed, SelectedTools, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
 use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, ToolName, assign, escaped};
 
@@ -202,7 +202,7 @@ fn told(assignment: &Assignment, searched: Searched) -> impl Iterator<Item = Str
 fn ever_seen((offer, view): (&Offer<'_>, &View<'_>)) -> usize {
     let offered = offer.listing.into_iter().flat_map(Listing::tools).map(|tool| &tool.name);
     let names: HashSet<&String> = offer.known.iter().chain(offered).collect();
-    let seen = |name: &&&String| offer.scope.has(name) && view.shows(name);
+    let seen = |name: &&&String| offer.sees(name) && view.shows(name);
     names.iter().filter(seen).count()
 }
 
@@ -223,7 +223,7 @@ impl Routes {
 
 fn visible<'a>(offer: &Offer<'a>, view: &View<'a>) -> Vec<Visible<'a>> {
     let tools = offer.listing.into_iter().flat_map(Listing::tools);
-    let visible = tools.filter(|tool| offer.scope.has(&tool.name)).filter_map(|tool| {
+    let visible = tools.filter(|tool| offer.sees(&tool.name)).filter_map(|tool| {
         let name = view.name(&tool.name)?;
         let pinned = offer.filter.pins(&tool.name);
         Some(Visible { server: offer.server, key: offer.key, tool, name, pinned })
@@ -274,8 +274,17 @@ impl<'a> View<'a> {
             let (key, name) = (escaped(offer.key), escaped(name));
             format!("the tool \"{name}\" to be {what} is not one of server \"{key}\"")
         };
-        let pins = |pattern: &&String| !offered.iter().any(|name| fits(pattern, name));
-        let pinned = offer.filter.pinned.iter().filter(pins).map(|name| (name, "pinned"));
-        strange.chain(pinned).map(say).collect()
+        let is_unmatched = |pattern: &str| !offered.iter().any(|name| fits(pattern, name));
+        let pinned = offer
+            .filter
+            .pinned
+            .iter()
+            .filter(|name| is_unmatched(name))
+            .map(|name| (name, "pinned"));
+        let SelectedTools { taken, hidden } = offer.selected;
+        let taken = taken.iter().flat_map(|taken| &taken.tools).map(|name| (name, "in a preset"));
+        let off = hidden.tools.iter().map(|name| (name, "hidden from this client"));
+        let chosen = taken.chain(off).filter(|(pattern, _)| is_unmatched(pattern));
+        strange.chain(pinned).chain(chosen).map(say).collect()
     }
 }

@@ -5,6 +5,7 @@ use super::custom::{Placed, Servers};
 use super::keys::{TOP, TOP_SIMPLE};
 use super::near::nearest;
 use super::path::Path;
+use super::presets::Nameable;
 use super::problem::Problem;
 use super::spec::{Rules, ServerSpec};
 use crate::jsonc::{JsonMember, Node, Value};
@@ -15,6 +16,8 @@ use crate::place::Span;
 pub(crate) struct File {
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) custom: Vec<Placed>,
+    /// The names of its presets.
+    pub(crate) presets: Vec<String>,
 }
 
 impl ConfigChecker<'_> {
@@ -41,10 +44,19 @@ impl ConfigChecker<'_> {
         let mut servers = self.servers(&node.value, &at.key(&node.key.value));
         let run = self.run_rules(members, &at);
         servers.iter_mut().for_each(|server| server.run = server.run.or(run));
-        let custom = find(members, "tools").filter(|_| full);
+        if !full {
+            return File { servers, ..File::default() };
+        }
+        let tools = find(members, "tools");
         let known = Servers { keys: keys_of(&node.value), specs: &servers };
-        let custom = custom.map(|custom| self.custom_tools(custom, &known));
-        File { custom: custom.unwrap_or_default(), servers }
+        let custom = tools.map(|custom| self.custom_tools(custom, &known));
+        let mut custom = custom.unwrap_or_default();
+        let nameable = Nameable {
+            servers: keys_of(&node.value),
+            custom: tools.map(|tools| keys_of(&tools.value)).unwrap_or_default(),
+        };
+        let presets = self.selections(members, &nameable, &mut servers, &mut custom);
+        File { servers, custom, presets }
     }
 
     fn servers(&mut self, node: &Node, at: &Path) -> Vec<ServerSpec> {

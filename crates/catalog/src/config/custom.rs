@@ -121,6 +121,7 @@ impl ConfigChecker<'_> {
             name: member.key.value.clone(),
             description: description?,
             subtools: subtools?,
+            selection: None,
         };
         Some(Placed { tool, path, span: member.key.span })
     }
@@ -276,7 +277,7 @@ pub(crate) fn misspelt(members: &[JsonMember], field: &str) -> Option<String> {
 
 impl Servers<'_> {
     /// Which server was meant, or which there are.
-    fn meant(&self, key: &str) -> String {
+    pub(crate) fn meant(&self, key: &str) -> String {
         let spellings: Vec<_> = self.keys.iter().map(|key| (*key, *key)).collect();
         if let Some(meant) = nearest(key, &spellings) {
             return format!("did you mean `{}`?", shown_key(meant));

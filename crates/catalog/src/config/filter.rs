@@ -96,7 +96,7 @@ impl ConfigChecker<'_> {
         let pinned = PIN.iter().filter_map(|key| find(members, key.name));
         let pinned =
             pinned.flat_map(|member| self.names(member, &at.key(&member.key.value))).collect();
-        ToolFilter { exposed, hidden, pinned }
+        ToolFilter { exposed, hidden, pinned, selection: None }
     }
 
     pub(crate) fn share(&mut self, members: &[JsonMember], at: &Path) -> Share {

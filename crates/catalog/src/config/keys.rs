@@ -47,9 +47,21 @@ pub(crate) const TOP: Keys<'_> = Keys {
             Takes::CustomTools,
             "Custom tools: each stands for several tools of several servers.",
         ),
+        ConfigKey::new(
+            "presets",
+            Takes::Presets,
+            "Named choices of servers and tools, for `--preset` and `clients`.",
+        ),
+        ConfigKey::new("clients", Takes::Clients, "What single clients are shown and not shown."),
+    ],
+    spellings: &[
+        ("mcpServers", "mcpServers"),
+        ("tools", "tools"),
+        ("customTools", "tools"),
+        ("presets", "presets"),
+        ("clients", "clients"),
     ],
     more: &[&RUN_DEFAULTS],
-    spellings: &[("mcpServers", "mcpServers"), ("tools", "tools"), ("customTools", "tools")],
     ..NONE
 };
 

@@ -89,6 +89,13 @@ impl Mask {
         self.members(root, |mask, key, value| match key {
             "mcpServers" | "servers" => mask.members(value, |mask, _, server| mask.server(server)),
             "tools" => mask.members(value, |mask, _, tool| mask.custom_tool(tool)),
+            "presets" => mask.members(value, |mask, _, list| mask.value(list, ValueRole::Names)),
+            "clients" => mask.members(value, |mask, _, client| {
+                mask.members(client, |mask, key, value| match key {
+                    "preset" | "hiddenTools" => mask.value(value, ValueRole::Names),
+                    key => mask.value(value, role_of_unknown(key)),
+                });
+            }),
             key => mask.value(value, role_of_unknown(key)),
         });
     }

@@ -3,6 +3,7 @@
 use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
 use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
+use super::presets::CLIENT;
 use super::shape::ConfigKey;
 
 /// The objects of a file.
@@ -21,6 +22,8 @@ pub enum Object {
     /// The tools of one server in a custom tool.
     OfServer,
     Subtool,
+    /// What one client is shown.
+    Client,
 }
 
 impl Object {
@@ -35,6 +38,7 @@ impl Object {
             Self::CustomTool => CUSTOM.known.iter().collect(),
             Self::OfServer => OF_SERVER.known.iter().collect(),
             Self::Subtool => SUBTOOL.known.iter().collect(),
+            Self::Client => CLIENT.known.iter().collect(),
         }
     }
 }
@@ -54,6 +58,7 @@ mod tests {
             Object::CustomTool,
             Object::OfServer,
             Object::Subtool,
+            Object::Client,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

@@ -80,6 +80,18 @@ impl Problems {
         self.list.iter()
     }
 
+    /// Those that are not among `known`, wherever in the file they stand.
+    pub fn without(&self, known: &Problems) -> Problems {
+        let is_new = |problem: &&Problem| {
+            let same = |other: &Problem| {
+                (&other.path, &other.message) == (&problem.path, &problem.message)
+            };
+            !known.list.iter().any(same)
+        };
+        let list = self.list.iter().filter(is_new).cloned().collect();
+        Problems { file: self.file.clone(), list }
+    }
+
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -73,6 +73,10 @@ pub enum Takes {
     Subtools,
     /// An array of tools, or of tools with a description.
     SubtoolList,
+    /// Names of presets, and lists of servers and tools.
+    Presets,
+    /// Clients, and what each is shown.
+    Clients,
 }
 
 /// What `type` says of a server that is a command, and of one that is elsewhere.

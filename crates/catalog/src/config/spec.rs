@@ -1,11 +1,14 @@
 //! What a valid config says: the servers, ready to be started.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::call_rules::CallRules;
 use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
+use super::selection::{SelectedTools, Selection};
+use crate::client::Client;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -13,6 +16,8 @@ pub struct Config {
     pub servers: Vec<ServerSpec>,
     /// In file order.
     pub custom: Vec<CustomTool>,
+    /// The names of its presets.
+    pub presets: Vec<String>,
     /// Keys that were ignored, for a debug line each.
     pub notes: Vec<ConfigNote>,
     /// Worth a line on stderr; `render` shows them like errors.
@@ -91,9 +96,17 @@ pub struct ToolFilter {
     pub hidden: Vec<String>,
     /// Those that are listed where others have to be found: names, in which `*` is anything.
     pub pinned: Vec<String>,
+    /// What presets take of it, and clients are not shown; `None`: nothing is said about that.
+    pub selection: Option<Arc<Selection>>,
 }
 
 impl ToolFilter {
+    /// What is left for clients of this kind, apart from what nobody is shown.
+    pub fn seen_by(&self, client: Option<Client>, preset: Option<&str>) -> SelectedTools {
+        let selection = self.selection.as_ref();
+        selection.map(|it| it.seen_by(client, preset)).unwrap_or_default()
+    }
+
     /// Is the tool that its server calls so listed in any case?
     pub fn pins(&self, original: &str) -> bool {
         self.pinned.iter().any(|pattern| fits(pattern, original))
@@ -159,6 +172,8 @@ pub struct CustomTool {
     pub description: String,
     /// In file order.
     pub subtools: Vec<Subtool>,
+    /// Which presets have it, and which clients are not shown it.
+    pub selection: Option<Arc<Selection>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline_catalog::config::CustomTool;
+use trunkline_catalog::client::Client;
+use trunkline_catalog::config::{CustomTool, SelectedTools};
 use trunkline_catalog::{Offer, Scope, custom_tools};
 
 use super::{Registry, WantedServers};
@@ -21,7 +22,7 @@ impl Registry {
         let names: Vec<_> = servers.iter().map(|server| server.key.name()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
-        let none = BTreeSet::new();
+        let (none, everything) = (BTreeSet::new(), SelectedTools::default());
         let parts = names.iter().zip(&listings).zip(&filters);
         let offers: Vec<_> = parts
             .enumerate()
@@ -32,6 +33,7 @@ impl Registry {
                 known: &none,
                 known_prompts: &none,
                 filter,
+                selected: &everything,
                 scope: Scope::Whole,
             })
             .collect();
@@ -50,6 +52,24 @@ pub(super) fn granted(custom: Arc<[CustomTool]>, grant: Option<&dyn Grant>) -> A
         });
     }
     custom.into()
+}
+
+/// The custom tools that clients of this kind are shown. One that they are not keeps its name and loses its
+/// subtools, so that nobody else's name changes.
+pub(super) fn selected(
+    mut custom: Arc<[CustomTool]>,
+    client: Option<Client>,
+    preset: Option<&str>,
+) -> Arc<[CustomTool]> {
+    let is_hidden = |tool: &CustomTool| {
+        let selection = tool.selection.as_ref();
+        selection.is_some_and(|it| it.seen_by(client, preset).is_nothing())
+    };
+    if custom.iter().any(is_hidden) {
+        let tools = Arc::make_mut(&mut custom).iter_mut();
+        tools.filter(|tool| is_hidden(tool)).for_each(|tool| tool.subtools.clear());
+    }
+    custom
 }
 
 /// Reads what servers offer into the index, as far as that has changed. May take a while: for a

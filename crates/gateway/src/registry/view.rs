@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use trunkline_catalog::config::{SelectedTools, ToolFilter};
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{
     Catalog, Exposure, ListKind, Listing, Offer, Scope, ServerWords, instructions,
@@ -11,10 +12,9 @@ use trunkline_catalog::{
 use trunkline_wire::members;
 
 use crate::gate::Grant;
-use crate::identity::Identity;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
-use crate::registry::custom::granted;
+use crate::registry::custom::{granted, selected};
 use crate::registry::{Registry, WantedServers};
 use crate::upstream::{Connection, OfferChanges, Server, object_of};
 
@@ -26,6 +26,8 @@ pub(crate) struct View {
     pub(crate) naming: Naming,
     /// How much of it the list of tools shows.
     pub(crate) exposure: Exposure,
+    /// The preset that chooses among servers and tools; `None`: the one the config gives the client, if any.
+    preset: Option<Arc<str>>,
     /// `None`: all of it.
     grant: Option<Arc<dyn Grant>>,
     // Above the registry's and the servers' locks: the view is assembled from them under it.
@@ -129,7 +131,12 @@ impl View {
     pub(crate) fn new(registry: Arc<Registry>, naming: Naming) -> Self {
         let exposure = Exposure::Full;
         let (offers, current) = (Arc::clone(&registry.offers), Mutex::default());
-        Self { registry, offers, naming, exposure, grant: None, current }
+        Self { registry, offers, naming, exposure, preset: None, grant: None, current }
+    }
+
+    /// A view of what this preset takes.
+    pub(crate) fn preset(self, preset: Option<Arc<str>>) -> Self {
+        Self { preset, ..self }
     }
 
     /// A view whose list of tools shows only so much.
@@ -144,7 +151,12 @@ impl View {
         let current = Mutex::new(Current { known, ..Current::default() });
         let (registry, naming) = (Arc::clone(&self.registry), self.naming.clone());
         let (offers, exposure) = (Arc::clone(&self.offers), self.exposure);
-        Self { registry, offers, naming, exposure, grant: Some(grant), current }
+        let preset = self.preset.clone();
+        Self { registry, offers, naming, exposure, preset, grant: Some(grant), current }
+    }
+
+    pub(crate) fn preset_name(&self) -> Option<Arc<str>> {
+        self.preset.clone()
     }
 
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
@@ -183,9 +195,11 @@ impl View {
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
         let WantedServers { servers, custom } = self.registry.wanted.lock().clone();
         let custom = granted(custom, self.grant.as_deref());
+        let custom = selected(custom, self.naming.client(), self.preset.as_deref());
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
+        let selections: Vec<_> = filters.iter().map(|filter| self.selected(filter)).collect();
         let names: Vec<_> = servers.iter().map(|server| server.key.name()).collect();
         for (server, listing) in servers.iter().zip(&listings) {
             let known = known.entry(Arc::clone(server.key.id())).or_default();
@@ -197,12 +211,17 @@ impl View {
         let sights: Vec<_> = servers
             .iter()
             .zip(&names)
-            .map(|(server, name)| self.sight(name, known.get(server.key.id()).unwrap_or(&nothing)))
+            .zip(&selections)
+            .map(|((server, name), selected)| match selected.is_nothing() {
+                true => Sight::Tools(BTreeSet::new()),
+                false => self.sight(name, known.get(server.key.id()).unwrap_or(&nothing)),
+            })
             .collect();
-        let parts = servers.iter().zip(&names).zip(&listings).zip(filters.iter().zip(&sights));
+        let chosen = filters.iter().zip(&selections).zip(&sights);
+        let parts = servers.iter().zip(&names).zip(&listings).zip(chosen);
         let offers: Vec<_> = parts
             .enumerate()
-            .map(|(place, (((server, name), listing), (filter, sight)))| {
+            .map(|(place, (((server, name), listing), ((filter, selected), sight)))| {
                 let known = known.get(server.key.id()).unwrap_or(&nothing);
                 Offer {
                     server: place,
@@ -211,6 +230,7 @@ impl View {
                     known: &known.tools,
                     known_prompts: &known.prompts,
                     filter,
+                    selected,
                     scope: sight.scope(),
                 }
             })
@@ -230,11 +250,35 @@ impl View {
         }
     }
 
+    /// What the preset and the config's rules for the client leave of a server's tools.
+    fn selected(&self, filter: &ToolFilter) -> SelectedTools {
+        filter.seen_by(self.naming.client(), self.preset.as_deref())
+    }
+
+    /// The tools that servers list and whoever sees this cannot call, as `SERVER:TOOL` with the servers' own
+    /// names: hidden by the config, by the preset, or for this kind of client.
+    pub(crate) fn switched_off(&self) -> Vec<String> {
+        let servers = self.registry.servers();
+        let of = |server: &Arc<Server>| {
+            let (filter, key) = (server.filter(), server.key.name());
+            let selected = self.selected(&filter);
+            let listing = server.listing();
+            let tools = listing.iter().flat_map(|listing| listing.tools());
+            let off = tools.filter(|tool| !filter.shows(&tool.name) || !selected.shows(&tool.name));
+            let name = |tool: &str| format!("{key}{}{tool}", self.naming.separator());
+            off.map(|tool| name(&tool.name)).collect::<Vec<_>>()
+        };
+        servers.iter().flat_map(of).collect()
+    }
+
     /// Is anything of this server to be seen?
-    fn touches(&self, server: &Identity, key: &str) -> bool {
+    fn touches(&self, server: &Server, key: &str) -> bool {
+        if self.selected(&server.filter()).is_nothing() {
+            return false;
+        }
         let Some(grant) = &self.grant else { return true };
         let current = self.current.lock();
-        let known = current.known.get(server.id());
+        let known = current.known.get(server.key.id());
         grant.all_of(key)
             || known.is_some_and(|known| known.tools.iter().any(|tool| grant.allows(key, tool)))
     }
@@ -244,7 +288,9 @@ impl View {
     pub(crate) fn extensions(&self) -> Vec<u8> {
         let is_whole = |key: &str| self.grant.as_ref().is_none_or(|grant| grant.all_of(key));
         let servers = self.registry.servers();
-        let seen = servers.iter().filter(|server| is_whole(&server.key.name()));
+        let is_chosen = |server: &Server| !self.selected(&server.filter()).is_nothing();
+        let whole = |server: &&Arc<Server>| is_chosen(server) && is_whole(&server.key.name());
+        let seen = servers.iter().filter(whole);
         let said: Vec<_> = seen.filter_map(|server| server.hello()).collect();
         union(said.iter().filter_map(|hello| hello.passed_extensions()))
     }
@@ -270,12 +316,13 @@ impl View {
     pub(crate) fn seen(&self) -> Vec<(Arc<Server>, Arc<str>)> {
         let servers = self.registry.servers();
         let named = servers.iter().map(|server| (Arc::clone(server), server.key.name()));
-        named.filter(|(server, name)| self.touches(&server.key, name)).collect()
+        named.filter(|(server, name)| self.touches(server, name)).collect()
     }
 
     /// Is not everything to be seen?
     pub(crate) fn is_narrow(&self) -> bool {
-        self.grant.is_some()
+        let is_chosen = |server: &Arc<Server>| !self.selected(&server.filter()).is_everything();
+        self.grant.is_some() || self.registry.servers().iter().any(is_chosen)
     }
 
     /// The server whose key the exposed name starts with (the longest such key). One that is out of
@@ -283,7 +330,8 @@ impl View {
     pub(crate) fn by_prefix(&self, name: &str) -> Option<Arc<Server>> {
         let may = |server: &Server, key: &str, tool: &str| {
             let is_granted = || self.grant.as_ref().is_some_and(|grant| grant.allows(key, tool));
-            self.touches(&server.key, key) || is_granted()
+            let is_chosen = || self.selected(&server.filter()).shows(tool);
+            self.touches(server, key) || (is_granted() && is_chosen())
         };
         // How much of the name is the server's, if it is one of its.
         let fit = |server: &Server| {

@@ -31,7 +31,7 @@ impl Views {
         let new = || {
             let naming = Naming::for_client(self.any.naming.separator(), client);
             let view = View::new(Arc::clone(&self.any.registry), naming);
-            Arc::new(view.exposing(self.any.exposure))
+            Arc::new(view.exposing(self.any.exposure).preset(self.any.preset_name()))
         };
         Arc::clone(self.kinds.lock().entry(client.id()).or_insert_with(new))
     }

@@ -35,6 +35,7 @@ fn routed(exposure: Exposure, method: &str, params: &str) -> String {
         listing.add_page(kind, page.as_bytes(), 9).unwrap();
     }
     let (known, filter) = (BTreeSet::new(), trunkline_catalog::config::ToolFilter::default());
+    let everything = trunkline_catalog::config::SelectedTools::default();
     let offer = Offer {
         server: 7,
         key: "git",
@@ -42,6 +43,7 @@ fn routed(exposure: Exposure, method: &str, params: &str) -> String {
         known: &known,
         known_prompts: &known,
         filter: &filter,
+        selected: &everything,
         scope: Scope::Whole,
     };
     let catalog = Catalog::exposing(exposure, &[offer], &[], &Naming::default());

@@ -14,7 +14,7 @@ use trunkline_catalog::config::{
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     ConnectedClients, Declared, Embedder, Fleet, Gateway, GatewayInfo, HttpOptions, Inherited,
-    Limits, Options, Restart, RunPolicy,
+    Limits, Options, Restart, RunPolicy, ShownTools,
 };
 use trunkline_http::reach::Policy;
 
@@ -73,7 +73,9 @@ impl Scene {
     /// point.
     pub(crate) fn searched(embedder: Arc<dyn Embedder>) -> Self {
         let exposure = Exposure::Search;
-        Self::of(Options { exposure, ..options() }, |fleet| fleet.set_embedder(embedder))
+        Self::of(Options { shown: ShownTools { exposure, preset: None }, ..options() }, |fleet| {
+            fleet.set_embedder(embedder);
+        })
     }
 
     fn of(options: Options, prepare: impl FnOnce(&Fleet) + Send + 'static) -> Self {
@@ -191,12 +193,13 @@ fn options() -> Options {
         name: "both".to_owned(),
         description: "reads".to_owned(),
         subtools: vec![subtool("alpha", "read"), subtool("beta", "read")],
+        selection: None,
     };
     Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
-        exposure: Exposure::Full,
+        shown: ShownTools { exposure: Exposure::Full, preset: None },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },

@@ -158,7 +158,10 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         servers,
         custom: Vec::new(),
         naming: Naming::canonical(":"),
-        exposure: trunkline_catalog::Exposure::Full,
+        shown: trunkline_gateway::ShownTools {
+            exposure: trunkline_catalog::Exposure::Full,
+            preset: None,
+        },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },

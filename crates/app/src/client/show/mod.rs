@@ -17,7 +17,7 @@ pub(crate) use files::{SavedFile, written};
 pub(crate) use progress::progress_line;
 pub(crate) use prompts::{prompt, prompt_list, prompt_schema};
 pub(crate) use resources::resource_list;
-pub(crate) use tools::{tool, tool_list};
+pub(crate) use tools::{switched_off, tool, tool_list};
 
 use std::borrow::Cow;
 

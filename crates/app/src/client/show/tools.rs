@@ -16,6 +16,11 @@ pub(crate) fn tool_list(result: &[u8], width: usize) -> String {
     }
 }
 
+/// The lines below the list, for tools that are switched off.
+pub(crate) fn switched_off(names: &[String]) -> String {
+    names.iter().map(|name| format!("{}  (off)\n", clean::line(name))).collect()
+}
+
 /// One tool: what it does, what it takes, what it returns.
 pub(crate) fn tool(definition: &[u8], width: usize) -> String {
     let mut out = title(definition, "name");

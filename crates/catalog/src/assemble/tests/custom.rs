@@ -21,6 +21,7 @@ fn custom(name: &str, description: &str, subtools: &[&str]) -> CustomTool {
         name: name.to_owned(),
         description: description.to_owned(),
         subtools: subtools.iter().map(subtool).collect(),
+        selection: None,
     }
 }
 

@@ -65,6 +65,7 @@ fn names_of_our_own_give_way_to_those_of_others() {
             tool: "t0".to_owned(),
             description: None,
         }],
+        selection: None,
     };
     let servers = [many("a", 1)];
     let catalog = assemble_exposing(Exposure::Search, &servers, &[custom], &Naming::default());

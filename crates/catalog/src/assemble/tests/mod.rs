@@ -10,7 +10,7 @@ mod tools;
 use std::collections::BTreeSet;
 
 use super::{Catalog, Exposure, Offer, Route, Scope};
-use crate::config::{CustomTool, Exposed, ToolFilter};
+use crate::config::{CustomTool, Exposed, SelectedTools, ToolFilter};
 use crate::listing::{CacheHint, ListKind, Listing};
 use crate::name::Naming;
 
@@ -22,6 +22,7 @@ struct Server {
     known: BTreeSet<String>,
     known_prompts: BTreeSet<String>,
     filter: ToolFilter,
+    selected: SelectedTools,
     /// `None`: all of it is seen.
     seen: Option<BTreeSet<String>>,
 }
@@ -104,6 +105,7 @@ fn offers(servers: &[Server]) -> Vec<Offer<'_>> {
             known: &server.known,
             known_prompts: &server.known_prompts,
             filter: &server.filter,
+            selected: &server.selected,
             scope: server.seen.as_ref().map_or(Scope::Whole, Scope::Tools),
         })
         .collect()

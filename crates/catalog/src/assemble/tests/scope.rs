@@ -82,8 +82,12 @@ fn who_sees_less_sees_the_same_names() {
 
 #[test]
 fn a_custom_tool_without_subtools_is_not_there() {
-    let custom =
-        CustomTool { name: "work".to_owned(), description: String::new(), subtools: Vec::new() };
+    let custom = CustomTool {
+        name: "work".to_owned(),
+        description: String::new(),
+        subtools: Vec::new(),
+        selection: None,
+    };
     let catalog = assemble_with(&[full("git")], &[custom], &Naming::default());
     assert_eq!(catalog.route("work"), None);
     assert_eq!(catalog.count(Tools), 2);

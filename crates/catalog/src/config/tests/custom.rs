@@ -32,11 +32,17 @@ fn co_5_custom_tools_are_read_in_file_order() {
         subtool("fs", "list", None),
     ];
     let expected = [
-        CustomTool { name: "z".to_owned(), description: "Z $HOME".to_owned(), subtools: z.into() },
+        CustomTool {
+            name: "z".to_owned(),
+            description: "Z $HOME".to_owned(),
+            subtools: z.into(),
+            selection: None,
+        },
         CustomTool {
             name: "a".to_owned(),
             description: String::new(),
             subtools: vec![subtool("fs", "read", None)],
+            selection: None,
         },
     ];
     assert_eq!(config.custom, expected);

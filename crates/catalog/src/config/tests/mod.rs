@@ -3,6 +3,7 @@
 mod custom;
 mod expansion;
 mod filter;
+mod presets;
 mod privacy;
 mod rendering;
 mod schema;

@@ -79,6 +79,7 @@ mod tests {
             name: "both".to_owned(),
             description: String::new(),
             subtools: vec![subtool("a", "x"), subtool("b", "y")],
+            selection: None,
         };
         let chosen = |arguments: &'static [u8]| ChosenSubtool {
             server: "b".to_owned(),
