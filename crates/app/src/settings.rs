@@ -37,6 +37,14 @@ pub(crate) fn config_path(
     argument: Option<&Path>,
     environment: &Environment,
 ) -> Result<PathBuf, SettingsError> {
+    given_config_path(argument, environment)
+}
+
+/// The config that is named, by the command line or the environment.
+pub(crate) fn given_config_path(
+    argument: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, SettingsError> {
     let given = argument.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
     given.or_else(|| environment.path("MCP_PROXY_CONFIG_PATH")).ok_or(SettingsError::NoConfig)
 }
