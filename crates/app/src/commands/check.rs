@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
-use trunkline_catalog::config::Style;
+use trunkline_catalog::config::{Config, Style};
 use trunkline_control::figures::millis;
 use trunkline_gateway::{Failure, Gateway, State, Status};
 
@@ -19,11 +19,11 @@ use crate::terminal::{Paint, StatusLine};
 use crate::{FAILED, OK, USAGE, console};
 
 /// Longer than a client's first list waits: `check` shows how long a slow start takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One line of the table.
-struct Row {
-    key: String,
+pub(super) struct Row {
+    pub(super) key: String,
     /// `None`: disabled in the config.
     status: Option<Status>,
     /// How many of its tools clients see.
@@ -34,7 +34,12 @@ pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
     if let Err(code) = start_logging(&check.servers.log, environment) {
         return code;
     }
-    let path = match settings::config_path(check.servers.config.as_deref(), environment) {
+    let named = check.servers.config.as_deref();
+    let path = match check.simple {
+        true => settings::given_config_path(named, environment),
+        false => settings::config_path(named, environment),
+    };
+    let path = match path {
         Ok(path) => path,
         Err(error) => return refuse(&error, environment),
     };
@@ -64,20 +69,33 @@ fn examine(
     if !config.warnings.is_empty() {
         console::problem(&config.warnings.render(Style::Plain), OK);
     }
+    let started = started_and(&wanted, path, config, environment, |_| ())?;
+    Ok(started.map(|(rows, ())| rows))
+}
+
+/// Starts the servers of a config, looks at them, stops them.
+pub(super) fn started_and<T>(
+    wanted: &StartOptions<'_>,
+    path: &Path,
+    config: Config,
+    environment: &Environment,
+    look: impl FnOnce(&Gateway) -> T,
+) -> Result<std::io::Result<(Vec<Row>, T)>, SettingsError> {
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
-    let mut options = settings::options(&wanted, path, config, environment)?;
+    let mut options = settings::options(wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
     let progress = StatusLine::new();
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
         settled(&gateway, &progress).await;
         let statuses: Vec<_> = gateway.statuses().into_iter().zip(gateway.exposed()).collect();
+        let seen = look(&gateway);
         gateway.stop().await;
-        Ok(statuses)
+        Ok((statuses, seen))
     });
     progress.clear();
-    Ok(statuses.and_then(|statuses| statuses).map(|statuses| rows(&keys, statuses)))
+    Ok(statuses.and_then(|it| it).map(|(statuses, seen)| (rows(&keys, statuses), seen)))
 }
 
 fn rows(keys: &[(String, bool)], statuses: Vec<((String, Status), usize)>) -> Vec<Row> {
@@ -104,7 +122,7 @@ fn tell(check: &Check, path: &Path, rows: &[Row], paint: Paint) -> u8 {
 }
 
 impl Row {
-    fn is_good(&self) -> bool {
+    pub(super) fn is_good(&self) -> bool {
         self.status.as_ref().is_none_or(|status| status.state == State::Running)
     }
 
@@ -124,7 +142,7 @@ impl Row {
         }
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let mut row = Map::new();
         let mut put = |key: &str, value: Value| row.insert(key.to_owned(), value);
         put("name", json!(self.key));
@@ -157,7 +175,7 @@ fn advice(failure: &Failure) -> String {
 
 const HEAD: [&str; 5] = ["SERVER", "STATE", "PROTOCOL", "TOOLS", "START"];
 
-fn table(rows: &[Row], paint: Paint) -> String {
+pub(super) fn table(rows: &[Row], paint: Paint) -> String {
     let cells: Vec<[String; 5]> =
         std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
     let text = columns(&cells, "", usize::MAX);

@@ -22,6 +22,7 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod servers;
+pub(crate) mod setup;
 pub(crate) mod shell;
 mod starting;
 pub(crate) mod status;
