@@ -51,7 +51,7 @@ pub(crate) struct Consolidate {
     #[command(flatten)]
     pub(crate) at: ClientFile,
     /// The `mcpServers` file that gets the servers; made if it is not there
-    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own config]
+    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// The name of Trunkline's entry [default: trunkline]

@@ -44,7 +44,8 @@ pub(crate) struct ClientFile {
 pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) at: ClientFile,
-    /// The `mcpServers` file Trunkline shall serve [default: `$MCP_PROXY_CONFIG_PATH`, else your own config]
+    /// The `mcpServers` file Trunkline shall serve
+    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Connect the client to a `serve` that runs, instead of starting a command: http://HOST:PORT

@@ -33,7 +33,7 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub(crate) project: Option<PathBuf>,
     /// The config that gets the servers; made if it is not there
-    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own config]
+    /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Which tools the clients list: `auto`, `full` or `search` (four tools that find the others)

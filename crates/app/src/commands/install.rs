@@ -33,7 +33,9 @@ pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
             Err(error) => return tell(Err(error), asked.at.json),
         },
         None => {
-            let config = match config_or_own(asked.config.as_deref(), environment) {
+            let named = asked.config.as_deref();
+            let config = settings::config_path(named, environment);
+            let config = match config.or_else(|_| config_or_own(named, environment)) {
                 Ok(config) => config,
                 Err(error) => return refuse(&error, environment),
             };
@@ -53,7 +55,7 @@ pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     tell(install::run(&request, &behind).map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
-/// The config that is named, else the user's own.
+/// The config that is named, else the user's own, which need not be there yet.
 pub(super) fn config_or_own(
     argument: Option<&Path>,
     environment: &Environment,
