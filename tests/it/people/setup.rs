@@ -355,6 +355,8 @@ fn every_client_connects_to_a_serve_in_its_own_words() {
             assert_eq!(told.code, Some(0), "{told}");
             told.hides(TOKEN);
         }
+        let told = done(&room, &[&literal[..], &["--dry-run", "--name", "other"]].concat());
+        assert_eq!(told.text().contains("with --token-env NAME"), !by_name.is_empty(), "{told}");
         let text = read(&room, file);
         assert!(
             text.contains(TOKEN) && text.contains(&url) && text.contains(form),

@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use trunkline_catalog::client::{Client, StartedFrom};
+use trunkline_catalog::client::{Client, StartedFrom, Variables};
 
 use super::entry::OurEntry;
 use super::location::ConfigLocation;
 use super::plan::InstallPlan;
-use super::request::InstallRequest;
+use super::request::{InstallRequest, Launch};
 
 #[derive(Debug)]
 pub(crate) struct InstallReport {
@@ -139,6 +139,17 @@ fn notes(request: &InstallRequest, location: &ConfigLocation, entry: &OurEntry) 
         ));
     }
     notes.extend(location.spec.note.map(str::to_owned));
+    if let Launch::Address { members, token_variable, .. } = &request.launch {
+        let remote = location.spec.entry.remote.as_ref();
+        let has_token = remote.is_some_and(|remote| members.contains_key(remote.headers));
+        let by_name = remote.is_some_and(|remote| remote.header_variables.is_some());
+        let can_refer = by_name || location.spec.variables != Variables::None;
+        if has_token && token_variable.is_empty() && can_refer {
+            notes.push(format!(
+                "the token is in the file now; with --token-env NAME {title} reads it from a variable"
+            ));
+        }
+    }
     let variables = request.launch.variables();
     if spec.started_from == StartedFrom::Desktop && !variables.is_empty() {
         let what = if entry.is_address() { "entry" } else { "config" };
