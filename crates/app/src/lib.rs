@@ -23,6 +23,7 @@ mod rest;
 mod schema;
 mod serve_view;
 mod settings;
+mod setup;
 mod shared;
 mod terminal;
 mod timestamp;
@@ -110,6 +111,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Secret(secret) => commands::secret::run(&secret, environment),
         Command::Check(check) => commands::check::run(&check, environment),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, environment),
+        Command::Setup(setup) => commands::setup::run(&setup, environment),
         Command::Install(install) => commands::install::run(&install, environment),
         Command::DemoServer(asked) => demo::run(asked.name),
         Command::Schema => console::out(&schema::document()),

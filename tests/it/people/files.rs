@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{done, put, read};
 
 /// Client, its file, a file as somebody has it.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 18] = [
     (
         "claude-desktop",
         ".config/Claude/claude_desktop_config.json",
@@ -56,6 +56,46 @@ const FILES: [(&str, &str, &str); 10] = [
         "goose",
         ".config/goose/config.yaml",
         "# mine\nGOOSE_MODEL: m\nextensions:\n  # work\n  a:\n    enabled: true\n    type: stdio\n    name: a\n    cmd: x\n    args: []\n",
+    ),
+    (
+        "copilot",
+        ".copilot/mcp-config.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcpServers\": {\n    \"a\": {\"type\": \"local\", \"command\": \"x\", \"tools\": [\"*\"]} // keep\n  }\n}\n",
+    ),
+    (
+        "qwen",
+        ".qwen/settings.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"} // keep\n  }\n}\n",
+    ),
+    (
+        "opencode",
+        ".config/opencode/opencode.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcp\": {\n    \"a\": {\"type\": \"local\", \"command\": [\"x\"], \"enabled\": true} // keep\n  }\n}\n",
+    ),
+    (
+        "amp",
+        ".config/amp/settings.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"amp.mcpServers\": {\n    \"a\": {\"command\": \"x\"} // keep\n  }\n}\n",
+    ),
+    (
+        "crush",
+        ".config/crush/crush.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcp\": {\n    \"a\": {\"type\": \"stdio\", \"command\": \"x\"} // keep\n  }\n}\n",
+    ),
+    (
+        "continue",
+        ".continue/mcpServers/mcp.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"} // keep\n  }\n}\n",
+    ),
+    (
+        "kiro",
+        ".kiro/settings/mcp.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"} // keep\n  }\n}\n",
+    ),
+    (
+        "lmstudio",
+        ".lmstudio/mcp.json",
+        "{\n  // mine\n  \"theme\": 1,\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"} // keep\n  }\n}\n",
     ),
 ];
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{done, put, read, trunkline};
 
-const SAMPLES: [(&str, &str, &str); 10] = [
+const SAMPLES: [(&str, &str, &str); 18] = [
     ("claude-desktop", "json", ".config/Claude/claude_desktop_config.json"),
     ("claude-code", "json", ".claude.json"),
     ("cursor", "json", ".cursor/mcp.json"),
@@ -19,6 +19,14 @@ const SAMPLES: [(&str, &str, &str); 10] = [
     ("gemini", "json", ".gemini/settings.json"),
     ("goose", "yaml", ".config/goose/config.yaml"),
     ("cline", "json", ".cline/data/settings/cline_mcp_settings.json"),
+    ("copilot", "json", ".copilot/mcp-config.json"),
+    ("qwen", "json", ".qwen/settings.json"),
+    ("opencode", "json", ".config/opencode/opencode.json"),
+    ("amp", "json", ".config/amp/settings.json"),
+    ("crush", "json", ".config/crush/crush.json"),
+    ("continue", "json", ".continue/mcpServers/mcp.json"),
+    ("kiro", "json", ".kiro/settings/mcp.json"),
+    ("lmstudio", "json", ".lmstudio/mcp.json"),
 ];
 
 fn sample(client: &str, extension: &str) -> PathBuf {

@@ -5,6 +5,7 @@ mod files;
 mod import;
 mod progress;
 mod running;
+mod setup;
 mod shell;
 
 use std::process::Command;
@@ -22,6 +23,9 @@ fn trunkline(room: &Room, args: &[&str]) -> Command {
         "XDG_CONFIG_HOME",
         "CLAUDE_CONFIG_DIR",
         "CODEX_HOME",
+        "COPILOT_HOME",
+        "CONTINUE_GLOBAL_DIR",
+        "TRUNKLINE_CONFIG",
         "MCP_PROXY_CONFIG_PATH",
         "PORT",
         "TRUNKLINE_TOKEN",

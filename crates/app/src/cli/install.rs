@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use trunkline_catalog::client::Client;
+use trunkline_http::Url;
 
 use super::servers::Servers;
-use super::values::{client_list, with_file};
+use super::values::{Token, client_list, url, variable_name, with_file};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
@@ -47,6 +48,18 @@ pub(crate) struct Install {
     /// [default: `$MCP_PROXY_CONFIG_PATH`, else your own (`trunkline path`)]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
+    /// Connect the client to a `serve` that runs, instead of starting a command: http://HOST:PORT
+    #[arg(long, value_name = "URL", value_parser = url, conflicts_with = "config")]
+    pub(crate) url: Option<Url>,
+    /// The token of that `serve`; it is written into the client's file
+    #[arg(long, value_name = "TOKEN", value_parser = Token::parse, requires = "url")]
+    pub(crate) token: Option<Token>,
+    /// The variable in which the client finds the token of that `serve`
+    #[arg(long, value_name = "NAME", value_parser = variable_name, requires = "url", conflicts_with = "token")]
+    pub(crate) token_env: Option<String>,
+    /// Leave servers in the client's file that the config has, too: the client will have them twice
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) keep: bool,
     /// The name of the entry [default: trunkline]
     #[arg(long, value_name = "KEY")]
     pub(crate) name: Option<String>,

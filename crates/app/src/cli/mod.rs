@@ -11,6 +11,7 @@ mod own;
 mod platform;
 mod remote;
 mod servers;
+mod setup;
 mod shell;
 mod values;
 
@@ -36,6 +37,7 @@ pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
+pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
 pub(crate) use values::{Token, seconds};
 
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Look for what may go wrong, and say what to do about it
     Doctor(Doctor),
+    /// Move the servers of all your clients behind Trunkline (with backups), and check them
+    Setup(Setup),
     /// Write Trunkline's entry into a client's own config file (with a backup)
     Install(Install),
     /// Collect the servers that clients already have into one config
@@ -272,7 +276,7 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 35] = [
+const NOT_SIMPLE: [&str; 36] = [
     "ps",
     "stop",
     "restart",
@@ -299,6 +303,7 @@ const NOT_SIMPLE: [&str; 35] = [
     "schema",
     "demo-server",
     "import",
+    "setup",
     "consolidate",
     "doctor",
     "completions",

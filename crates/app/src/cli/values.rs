@@ -61,6 +61,16 @@ pub(super) fn separator(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A name that shells and clients can refer to.
+pub(super) fn variable_name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if text.is_empty() || !text.chars().all(fits) || text.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Err("must be the name of a variable: letters, digits and `_`".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// `sqlite:PATH` or `postgres://…`.
 pub(super) fn store(text: &str) -> Result<trunkline_store::StoreUrl, String> {
     trunkline_store::StoreUrl::parse(text).map_err(|error| error.to_string())

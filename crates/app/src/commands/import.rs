@@ -127,7 +127,12 @@ fn deliver(
             words.push_str(&format!("backup:  {}\n", backup.display()));
         }
         if asked.to == FileOwner::Trunkline {
-            words.push_str(&format!("next:    trunkline check --config {}\n", path.display()));
+            let path = path.display();
+            words.push_str(&format!(
+                "next:    trunkline check --config {path}\n\
+                 then:    trunkline install CLIENT --config {path}, which takes these servers out of the \
+                 client's own file, so that none is there twice\n"
+            ));
         }
     }
     match (aside, asked.dry_run) {

@@ -4,34 +4,111 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use trunkline_catalog::client::{ENTRY, Variables};
 use trunkline_catalog::config::{self, ConfigSource, Rules};
+use trunkline_http::Url;
 
 use crate::cli::{ClientFile, Consolidate, Install, Restore, Uninstall};
 use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
-use crate::install::{self, EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders};
-use crate::{FAILED, OK, USAGE, console, own_config, settings};
+use crate::import::{self, FileOwner, ImportedServer, Section, config_servers};
+use crate::install::{
+    self, ConfigLocation, EntryTarget, Extent, InstallError, InstallRequest, Launch, Os,
+    UserFolders,
+};
+use crate::settings::{self, SettingsError};
+use crate::{FAILED, OK, USAGE, console, own_config};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
-    let config = match settings::config_path(asked.config.as_deref(), environment) {
-        Ok(config) => config,
-        Err(error) => return refuse(&error, environment),
-    };
     let (executable, folders) = match (own_program(), user_folders(environment)) {
         (Ok(executable), Ok(folders)) => (executable, folders),
         (Err(code), _) | (_, Err(code)) => return code,
     };
-    let request = InstallRequest {
-        target: target(&asked.at, asked.name.clone(), asked.force),
-        variables: variables(&config, environment),
-        config,
-        executable,
-        folders,
-        now: SystemTime::now(),
+    let mut servers = Vec::new();
+    let launch = match &asked.url {
+        Some(url) => match address(asked, url) {
+            Ok(launch) => launch,
+            Err(error) => return tell(Err(error), asked.at.json),
+        },
+        None => {
+            let named = asked.config.as_deref();
+            let config = settings::config_path(named, environment);
+            let config = match config.or_else(|_| config_or_own(named, environment)) {
+                Ok(config) => config,
+                Err(error) => return refuse(&error, environment),
+            };
+            let text = std::fs::read(&config).unwrap_or_default();
+            if !asked.keep {
+                servers = config_servers(&String::from_utf8_lossy(&text)).1;
+            }
+            let variables = variables_in(&text, environment);
+            Launch::Command { config, variables, flags: Vec::new() }
+        }
     };
-    tell(install::run(&request).map(|it| (it.json(), it.to_string())), asked.at.json)
+    let target = target(&asked.at, asked.name.clone(), asked.force);
+    let owner = FileOwner::Client(target.client);
+    let now = SystemTime::now();
+    let request = InstallRequest { target, launch, executable, folders, now };
+    let behind = |location: &ConfigLocation, text: &str| doubles(owner, location, text, &servers);
+    tell(install::run(&request, &behind).map(|it| (it.json(), it.to_string())), asked.at.json)
+}
+
+/// The config that is named, else the user's own, which need not be there yet.
+pub(super) fn config_or_own(
+    argument: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, SettingsError> {
+    let named = settings::given_config_path(argument, environment);
+    named.or_else(|error| own_config::own_path(environment).ok_or(error))
+}
+
+/// The names of the servers in a client's file that are among `servers`.
+fn doubles(
+    owner: FileOwner,
+    location: &ConfigLocation,
+    text: &str,
+    servers: &[ImportedServer],
+) -> Vec<String> {
+    let section = Section::main(owner, location.project.clone());
+    let found = import::behind(owner, &location.file, text, &section, servers);
+    found.into_iter().map(|double| double.name).collect()
+}
+
+/// An entry for a `serve` that runs.
+fn address(asked: &Install, url: &Url) -> Result<Launch, InstallError> {
+    let client = asked.at.client;
+    let spec = client.config().ok_or(InstallError::NoConfigFile { client })?;
+    let full = match url.target() {
+        // The names of tools that this client accepts.
+        "/" | "/mcp" | "/mcp/" => format!("{}/mcp/for/{client}", url.origin()),
+        _ => url.to_string(),
+    };
+    let shown = full.split('?').next().unwrap_or(&full).to_owned();
+    let Some(remote) = &spec.entry.remote else {
+        return Err(InstallError::CommandsOnly { client, url: shown });
+    };
+    let by_name = remote.header_variables.is_some() || spec.variables != Variables::None;
+    if asked.token_env.is_some() && !by_name {
+        return Err(InstallError::NoVariables { client });
+    }
+    let named = asked.token_env.as_ref().map(|name| format!("${{{name}}}"));
+    let token =
+        named.or_else(|| asked.token.as_ref().map(|token| import::literal_text(token.reveal())));
+    let mut server = Map::from_iter([
+        ("type".to_owned(), Value::from("http")),
+        ("url".to_owned(), Value::from(import::literal_text(&full))),
+    ]);
+    if let Some(token) = token {
+        let headers = json!({ "Authorization": format!("Bearer {token}") });
+        server.insert("headers".to_owned(), headers);
+    }
+    let name = asked.name.as_deref().unwrap_or(ENTRY);
+    let members = import::client_entry(FileOwner::Client(client), name, &server)
+        .map_err(|_| InstallError::CommandsOnly { client, url: shown.clone() })?;
+    let token_variable = asked.token_env.iter().cloned().collect();
+    Ok(Launch::Address { members, url: shown, token_variable })
 }
 
 pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
@@ -40,7 +117,13 @@ pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
         Err(code) => return code,
     };
     let target = target(&asked.at, asked.name.clone(), asked.force);
-    let done = install::uninstall(&target, &folders, SystemTime::now());
+    let owner = FileOwner::Client(target.client);
+    let behind = |location: &ConfigLocation, entry: &Value, text: &str| {
+        let config = install::flag_value(entry, "--config").unwrap_or_default();
+        let config = std::fs::read_to_string(config).unwrap_or_default();
+        doubles(owner, location, text, &config_servers(&config).1)
+    };
+    let done = install::uninstall(&target, &folders, SystemTime::now(), &behind);
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
@@ -64,17 +147,14 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
         (Ok(executable), Ok(folders)) => (executable, folders),
         (Err(code), _) | (_, Err(code)) => return code,
     };
-    let named = settings::given_config_path(asked.config.as_deref(), environment).ok();
-    let config = named.or_else(|| own_config::own_path(environment));
-    let Some(config) = config else {
+    let Ok(config) = config_or_own(asked.config.as_deref(), environment) else {
         return tell(Err(InstallError::NoHome), asked.at.json);
     };
     let variables = |text: &str| variables_in(text.as_bytes(), environment);
     let request = ConsolidateRequest {
         install: InstallRequest {
             target: target(&asked.at, asked.name.clone(), false),
-            variables: Vec::new(),
-            config,
+            launch: Launch::Command { config, variables: Vec::new(), flags: Vec::new() },
             executable,
             folders,
             now: SystemTime::now(),
@@ -129,7 +209,7 @@ pub(super) fn user_folders(environment: &Environment) -> Result<UserFolders, u8>
 }
 
 /// The program that clients are to start.
-fn own_program() -> Result<PathBuf, u8> {
+pub(super) fn own_program() -> Result<PathBuf, u8> {
     std::env::current_exe().map_err(|error| {
         let words = format!("error: cannot determine the path of this program: {error}\n");
         console::problem(&words, FAILED)
@@ -150,12 +230,7 @@ pub(super) fn tell(outcome: Result<(Value, String), InstallError>, json: bool) -
 
 /// The variables a config refers to: found by letting it be loaded and listening to what it asks for.
 /// Whether it is valid is not the question here.
-fn variables(config: &Path, environment: &Environment) -> Vec<String> {
-    let text = std::fs::read(config).unwrap_or_default();
-    variables_in(&text, environment)
-}
-
-fn variables_in(text: &[u8], environment: &Environment) -> Vec<String> {
+pub(super) fn variables_in(text: &[u8], environment: &Environment) -> Vec<String> {
     let asked_for = RefCell::new(Vec::new());
     let listen = |name: &str| {
         let mut names = asked_for.borrow_mut();

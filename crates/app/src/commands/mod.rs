@@ -25,6 +25,7 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod servers;
+pub(crate) mod setup;
 pub(crate) mod shared_runtime;
 pub(crate) mod shell;
 mod starting;

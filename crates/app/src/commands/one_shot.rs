@@ -14,6 +14,7 @@ use crate::cli::ClientTarget;
 use crate::client::{self, line};
 use crate::commands::notifications::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
+use crate::commands::starting::settled;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
@@ -110,7 +111,8 @@ async fn visited(
 ) -> Result<u8, CommandError> {
     let capabilities: &[u8] = if manner.person { CAPABILITIES } else { b"{}" };
     let client = gateway.local(capabilities);
-    gateway.settled().await;
+    settled(gateway, status).await;
+    status.clear();
     let statuses = gateway.statuses();
     if let (Some(url), [(_, only)]) = (&manner.target.url, statuses.as_slice()) {
         reached(url, only)?;

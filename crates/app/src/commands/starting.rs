@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::interval;
 use trunkline_gateway::{Gateway, State, Status};
 
+use crate::client::line;
 use crate::terminal::StatusLine;
 
 /// How often the line is redrawn; a person reads no faster.
@@ -23,7 +24,7 @@ pub(super) async fn settled(gateway: &Gateway, progress: &StatusLine) {
     }
 }
 
-/// `starting servers: 3 of 5 up, 1 failed …`
+/// `starting servers: 3 of 5 up, 1 failed, waiting for git, fetch …`
 fn words(statuses: &[(String, Status)]) -> String {
     let count = |is: fn(&State) -> bool| statuses.iter().filter(|(_, it)| is(&it.state)).count();
     let up = count(|state| *state == State::Running);
@@ -31,7 +32,14 @@ fn words(statuses: &[(String, Status)]) -> String {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    format!("starting servers: {up} of {} up{failed} …", statuses.len())
+    let is_waited_for = |(_, it): &&(String, Status)| it.state == State::Initializing;
+    let waiting: Vec<String> =
+        statuses.iter().filter(is_waited_for).map(|(key, _)| line(key)).collect();
+    let waiting = match waiting.is_empty() {
+        true => String::new(),
+        false => format!(", waiting for {}", waiting.join(", ")),
+    };
+    format!("starting servers: {up} of {} up{failed}{waiting} …", statuses.len())
 }
 
 #[cfg(test)]
@@ -42,6 +50,7 @@ mod tests {
     fn those_that_are_up_are_counted() {
         let with = |state: State| ("a".to_owned(), Status { state, ..Status::default() });
         let all = [with(State::Running), with(State::Initializing), with(State::Running)];
-        assert_eq!(words(&all), "starting servers: 2 of 3 up …");
+        assert_eq!(words(&all), "starting servers: 2 of 3 up, waiting for a …");
+        assert_eq!(words(&[with(State::Running)]), "starting servers: 1 of 1 up …");
     }
 }

@@ -1,9 +1,7 @@
 //! Decides what moves: which servers leave the client's file, which the config gets. Pure.
 
-use serde_json::{Map, Value};
-
 use crate::import::{
-    FileOwner, Imported, ImportedServer, Merged, Section, config_text, merge, read_file,
+    FileOwner, Imported, Merged, Section, config_servers, config_text, merge, read_file, tolerant,
 };
 use crate::install::{ConfigLocation, Document, InstallError, as_error};
 
@@ -33,28 +31,13 @@ pub(super) fn plan(
     let mut document = Document::parse(client, location.format).map_err(fail)?;
     let section = Section::main(owner, location.project.clone());
     let imported = read_file(owner, &location.file, client, &section);
-    let (key, taken) = there(config.unwrap_or_default());
-    let (new, notes) = merge(std::slice::from_ref(&imported), &taken);
+    let (key, taken) = config_servers(config.unwrap_or_default());
+    let (mut new, notes) = merge(std::slice::from_ref(&imported), &taken);
+    new.iter_mut().flat_map(|it| it.server.entry.values_mut()).for_each(tolerant);
     let config = config_text(config.unwrap_or_default(), key, new.iter().map(|it| &it.server))
         .ok_or(InstallError::ConfigUnreadable)?;
     for server in &imported.servers {
         document.remove(&[location.key, &server.name]).map_err(fail)?;
     }
     Ok(Move { imported, new, notes, config, client: document.text() })
-}
-
-/// The key under which a config has its servers, and those it has.
-fn there(text: &str) -> (&'static str, Vec<ImportedServer>) {
-    let document = Document::parse(text, crate::install::COMMENTED).ok();
-    let servers = |key: &str| document.as_ref().and_then(|document| document.get(&[key]));
-    let key = if servers("servers").is_some() { "servers" } else { "mcpServers" };
-    let members: Map<String, Value> = match servers(key) {
-        Some(Value::Object(members)) => members,
-        _ => Map::new(),
-    };
-    let server = |(name, entry): (String, Value)| match entry {
-        Value::Object(entry) => Some(ImportedServer { name, entry }),
-        _ => None,
-    };
-    (key, members.into_iter().filter_map(server).collect())
 }

@@ -1,15 +1,15 @@
 //! Runs `consolidate`: writes the config first, then the client's file, so that no server is lost between.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::plan::{Move, plan};
 use crate::import::{FileOwner, ImportProblem};
 use crate::install::{
-    ATTEMPTS, ConfigLocation, CurrentFile, InstallError, InstallRequest, OurEntry, WriteOutcome,
-    locate, plan as entry_plan,
+    ATTEMPTS, ConfigLocation, CurrentFile, InstallError, InstallRequest, Launch, OurEntry,
+    WriteOutcome, locate, plan as entry_plan,
 };
 use crate::timestamp::file_stamp;
 
@@ -41,7 +41,10 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
     let target = &install.target;
     let location = locate(target, &install.folders)?;
     let owner = FileOwner::Client(target.client);
-    let config = install.folders.absolute(&install.config);
+    let Launch::Command { config, flags, .. } = &install.launch else {
+        return Err(InstallError::ConfigUnreadable);
+    };
+    let config = install.folders.absolute(config);
     if config == location.file {
         return Err(InstallError::ConfigIsClientFile { path: config });
     }
@@ -53,9 +56,10 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
         };
         let moved = plan(owner, text, &location, kept.content())?;
         let variables = (request.variables)(&moved.config);
-        let entry = OurEntry::new(&InstallRequest { variables, ..install.clone() })?;
-        let written = entry_plan(Some(&moved.client), &location, &entry, target.force)?;
-        let mut done = Consolidated::new(request, &location, &moved, written.diff);
+        let launch = Launch::Command { config: config.clone(), variables, flags: flags.clone() };
+        let entry = OurEntry::new(&InstallRequest { launch, ..install.clone() })?;
+        let written = entry_plan(Some(&moved.client), &location, &entry, target.force, &[])?;
+        let mut done = Consolidated::new(request, &location, &config, &moved, written.diff);
         if target.dry_run || (moved.imported.servers.is_empty() && written.text == text) {
             return Ok(done);
         }
@@ -78,6 +82,7 @@ impl Consolidated {
     fn new(
         request: &ConsolidateRequest<'_>,
         location: &ConfigLocation,
+        config: &Path,
         moved: &Move,
         entry_diff: String,
     ) -> Self {
@@ -88,7 +93,7 @@ impl Consolidated {
             title: target.client.title(),
             client: target.client.id(),
             file: location.file.clone(),
-            config: request.install.folders.absolute(&request.install.config),
+            config: config.to_owned(),
             moved: servers.map(|it| (it.name.clone(), keys(&it.entry))).collect(),
             new: moved
                 .new

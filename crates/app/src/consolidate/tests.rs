@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use trunkline_catalog::client::Client;
 
 use super::{ConsolidateRequest, consolidate};
-use crate::install::{EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders, restore};
+use crate::install::{
+    EntryTarget, Extent, InstallError, InstallRequest, Launch, Os, UserFolders, restore,
+};
 
 struct Home(PathBuf);
 
@@ -39,9 +41,12 @@ impl Home {
                 dry_run: false,
                 force: false,
             },
-            config: "all.json".into(),
+            launch: Launch::Command {
+                config: "all.json".into(),
+                variables: Vec::new(),
+                flags: Vec::new(),
+            },
             executable: "/opt/bin/trunkline".into(),
-            variables: Vec::new(),
             folders: UserFolders {
                 os: Os::Linux,
                 home: Some(self.0.clone()),

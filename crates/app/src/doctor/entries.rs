@@ -7,8 +7,12 @@ use trunkline_catalog::client::{Client, ENTRY};
 
 use super::finding::{Finding, Grade};
 use crate::client::line;
+use crate::import::{
+    Double, FileOwner, Projects, behind, candidates, config_servers, sections, twice,
+};
 use crate::install::{
-    CurrentFile, Document, EntryTarget, UserFolders, locate, started, starts_trunkline,
+    CurrentFile, Document, EntryTarget, UserFolders, arguments, flag_value, locate, started,
+    starts_trunkline,
 };
 
 /// A client that starts Trunkline.
@@ -42,20 +46,72 @@ fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
     if ours.is_empty() {
         return None;
     }
-    let findings = ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
+    let mut findings: Vec<Finding> =
+        ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
+    if let [(first, _), (second, _), ..] = ours.as_slice() {
+        let (first, second) = (line(first), line(second));
+        let problem = format!("its entries `{first}` and `{second}` both start Trunkline");
+        let fix = format!("`trunkline uninstall {client} --name {second}` takes one of them out");
+        findings.push(Finding::new(Grade::Warning, "double", client.title(), problem).fix(fix));
+    }
+    let config = ours.iter().find_map(|(_, entry)| flag_value(entry, "--config"));
+    if let Some(config) = config {
+        findings.extend(doubles(client, config, folders));
+    }
     let lists_all = ours.iter().any(|(_, entry)| lists_every_tool(entry));
     Some(Installed { client, lists_all, findings })
 }
 
-fn lists_every_tool(entry: &Value) -> bool {
-    let args = args(entry);
-    let follows = |pair: &[&str]| matches!(pair, ["--expose", "full"]);
-    args.windows(2).any(follows) || args.contains(&"--expose=full")
+/// The servers that the client has although they are behind Trunkline, in its own file and in those of the
+/// project here.
+fn doubles(client: Client, config: &str, folders: &UserFolders) -> Vec<Finding> {
+    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let (_, servers) = config_servers(&text);
+    let owner = FileOwner::Client(client);
+    let mut findings = Vec::new();
+    for candidate in candidates(&[owner], &folders.current_dir, folders) {
+        let Ok(found) = CurrentFile::read(&candidate.file) else { continue };
+        let Some(text) = found.content() else { continue };
+        for section in sections(&candidate, text, &folders.current_dir, Projects::This) {
+            let fix = match section.project {
+                None => format!(
+                    "`trunkline install {client} --config {config}` takes it out of the client's file"
+                ),
+                Some(_) => format!(
+                    "`trunkline setup --client {client} --project --config {config}` takes it out of \
+                     the project's"
+                ),
+            };
+            let found = behind(owner, &candidate.file, text, &section, &servers);
+            findings.extend(found.iter().map(|double| {
+                let (name, known_as) = (line(&double.name), line(&double.known_as));
+                let file = candidate.file.display();
+                let problem =
+                    format!("`{name}` in {file} is behind Trunkline, too (as `{known_as}`)");
+                Finding::new(Grade::Warning, "double", client.title(), problem).fix(fix.clone())
+            }));
+        }
+    }
+    findings
 }
 
-fn args(entry: &Value) -> Vec<&str> {
-    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
-    args.filter_map(Value::as_str).collect()
+/// The servers that a config has under two names.
+pub(crate) fn repeated(config: &str, text: &str) -> Vec<Finding> {
+    let (_, servers) = config_servers(text);
+    let finding = |double: &Double| {
+        let (name, known_as) = (line(&double.name), line(&double.known_as));
+        let problem = format!("`{name}` is the same server as `{known_as}`: it runs twice");
+        let fix =
+            format!("`trunkline remove {name} --config {config}`, or give it other arguments");
+        Finding::new(Grade::Warning, "double", config, problem).fix(fix)
+    };
+    twice(&servers).iter().map(finding).collect()
+}
+
+fn lists_every_tool(entry: &Value) -> bool {
+    let args = arguments(entry);
+    let follows = |pair: &[&str]| matches!(pair, ["--expose", "full"]);
+    args.windows(2).any(follows) || args.contains(&"--expose=full")
 }
 
 fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
@@ -72,11 +128,7 @@ fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
         let problem = format!("its entry `{entry_name}` starts {command}, which is not there");
         tell(Grade::Error, problem, again.clone());
     }
-    let args = args(entry);
-    let value = |flag: &str| {
-        let at = args.iter().position(|arg| *arg == flag)?;
-        args.get(at + 1).copied()
-    };
+    let value = |flag: &str| flag_value(entry, flag);
     match value("--config") {
         Some(config) if !Path::new(config).exists() => {
             let problem =

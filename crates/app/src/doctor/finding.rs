@@ -28,7 +28,8 @@ impl Grade {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) grade: Grade,
-    /// Which of the checks: `config`, `command`, `start`, `names`, `results`, `client`, `port`, `data`.
+    /// Which of the checks: `config`, `command`, `start`, `names`, `results`, `client`,
+    /// `double`, `port`, `data`.
     pub(crate) check: &'static str,
     /// The server, client or file it is about.
     pub(crate) about: String,

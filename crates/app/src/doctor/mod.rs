@@ -9,7 +9,7 @@ mod starts;
 mod tools;
 
 pub(crate) use data::data_dir;
-pub(crate) use entries::{Installed, installed};
+pub(crate) use entries::{Installed, installed, repeated};
 pub(crate) use finding::{Finding, Grade, json, words};
 pub(crate) use program::programs;
 pub(crate) use results::{harmless, mismatch};

@@ -11,15 +11,15 @@ use crate::install::{UserFolders, more_user_files, user_files};
 
 /// A file that may be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub(super) owner: FileOwner,
-    pub(super) file: PathBuf,
+pub(crate) struct Candidate {
+    pub(crate) owner: FileOwner,
+    pub(crate) file: PathBuf,
     /// The folder whose file it is; `None`: the user's.
-    pub(super) project: Option<PathBuf>,
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// Every file in which these clients look, the user's before the project's.
-pub(super) fn candidates(
+pub(crate) fn candidates(
     owners: &[FileOwner],
     project: &Path,
     folders: &UserFolders,
@@ -43,7 +43,7 @@ pub(super) fn candidates(
 }
 
 /// The parts of a file that hold servers. `all` asks for those of every project.
-pub(super) fn sections(
+pub(crate) fn sections(
     candidate: &Candidate,
     text: &str,
     project: &Path,

@@ -26,6 +26,10 @@ pub(crate) fn merge(imported: &[Imported], taken: &[ImportedServer]) -> (Vec<Mer
             }
             if let Some(same) = merged.iter_mut().find(|same| is_same(&same.server, server)) {
                 same.from.push(origin);
+                // Who has it switched off in one client and on in another wants it to run.
+                if server.entry.get("disabled") != Some(&Value::Bool(true)) {
+                    same.server.entry.shift_remove("disabled");
+                }
                 continue;
             }
             let is_free = |name: &str| {
@@ -67,19 +71,36 @@ fn free_name(wanted: &str, owner: FileOwner, is_free: impl Fn(&str) -> bool) -> 
 }
 
 /// Whether both start one program with equal arguments, or reach one address. Names and what a client
-/// says besides do not count.
-fn is_same(one: &ImportedServer, other: &ImportedServer) -> bool {
+/// says besides do not count, nor whether `npx` asks first, nor that a variable may be unset.
+pub(super) fn is_same(one: &ImportedServer, other: &ImportedServer) -> bool {
     let keys = ["command", "args", "env", "cwd", "url", "headers"];
     keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))
 }
 
-fn said_of<'e>(entry: &'e Map<String, Value>, key: &str) -> Option<&'e Value> {
-    let nothing = |value: &Value| match value {
+fn said_of(entry: &Map<String, Value>, key: &str) -> Option<Value> {
+    let mut value = entry.get(key)?.clone();
+    let runs_npx = entry.get("command").and_then(Value::as_str).is_some_and(|it| it == "npx");
+    if let (Value::Array(args), "args", true) = (&mut value, key, runs_npx) {
+        args.retain(|arg| !matches!(arg.as_str(), Some("-y" | "--yes")));
+    }
+    let is_nothing = match &value {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
         _ => false,
     };
-    entry.get(key).filter(|value| !nothing(value))
+    (!is_nothing).then(|| strict(value))
+}
+
+/// `${A:-}` as `${A}`.
+fn strict(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(text.replace(":-}", "}")),
+        Value::Array(items) => items.into_iter().map(strict).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(key, value)| (key, strict(value))).collect()
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]

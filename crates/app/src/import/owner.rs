@@ -1,6 +1,7 @@
 //! In whose words a file of servers is written: a client's, or Trunkline's own.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use trunkline_catalog::client::{Client, ConfigFile, FileFormat};
@@ -51,6 +52,16 @@ impl FileOwner {
         match self.spec().map(|spec| spec.format) {
             None | Some(FileFormat::Json(_)) => COMMENTED,
             Some(other) => other,
+        }
+    }
+
+    /// How the text of this file of the owner is read: some clients have files of two formats.
+    pub(crate) fn format_of(self, file: &Path) -> FileFormat {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("yaml" | "yml") => FileFormat::Yaml,
+            Some("toml") => FileFormat::Toml,
+            Some("json" | "jsonc") => COMMENTED,
+            _ => self.format(),
         }
     }
 }

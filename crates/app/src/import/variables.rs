@@ -3,9 +3,11 @@
 //! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable that
 //! is never set, with `$` as its default, is one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use trunkline_catalog::client::Variables;
 
 use super::owner::FileOwner;
@@ -48,7 +50,8 @@ pub(super) fn ours(owner: FileOwner, text: &str, context: &VariableContext) -> T
     let Some(syntax) = owner.spec().map(|spec| spec.variables) else {
         return Translation { text: text.to_owned(), ..said };
     };
-    for token in tokens(text) {
+    let plain = plain_references(text, syntax);
+    for token in tokens(&plain) {
         match token {
             Token::Literal(literal) => said.text.push_str(literal),
             Token::Plain(name) if syntax == Variables::Shell => {
@@ -77,6 +80,37 @@ pub(super) fn ours(owner: FileOwner, text: &str, context: &VariableContext) -> T
         said.text.replace_range(at..=at, DOLLAR);
     }
     said
+}
+
+/// References in words that have no `${…}` or more than one of its braces, written with it: `{env:A}` of
+/// opencode, `${{ secrets.A }}` of Continue, and `$(echo … $A)` of Crush, which a shell would print.
+fn plain_references(text: &str, syntax: Variables) -> Cow<'_, str> {
+    match syntax {
+        Variables::Curly if text.contains("{env:") || text.contains("{file:") => {
+            text.replace("{env:", "${env:").replace("{file:", "${file:").into()
+        }
+        Variables::Shell => {
+            let echoed = text.strip_prefix("$(echo ").and_then(|rest| rest.strip_suffix(')'));
+            echoed.filter(|rest| !rest.contains(['(', ')', '|', '`'])).unwrap_or(text).into()
+        }
+        Variables::Braces if text.contains("${{") => {
+            let mut plain = text.to_owned();
+            while let Some((start, inner, end)) = secret_reference(&plain) {
+                plain.replace_range(start..end, &format!("${{{inner}}}"));
+            }
+            plain.into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// Where the first `${{ secrets.NAME }}` begins, its name, and where it ends.
+fn secret_reference(text: &str) -> Option<(usize, String, usize)> {
+    let start = text.find("${{")?;
+    let length = text.get(start..)?.find("}}")?;
+    let inner = text.get(start + 3..start + length)?.trim().strip_prefix("secrets.")?;
+    let is_name = inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && !inner.is_empty()).then(|| (start, inner.to_owned(), start + length + 2))
 }
 
 /// The reference is plain text to its owner.
@@ -118,14 +152,17 @@ fn braced(
         Variables::Env { .. } if kind == "env" && is_name(rest) => {
             Some((format!("${{{rest}}}"), None))
         }
-        Variables::Env { files: true, .. } if kind == "file" => {
+        Variables::Curly if kind == "env" && is_name(rest) => {
+            Some((format!("${{{rest}:-}}"), None))
+        }
+        Variables::Curly | Variables::Env { files: true, .. } if kind == "file" => {
             let name = format!("FILE_{}", shouted(rest.rsplit('/').next().unwrap_or(rest)));
             let note = format!("{} reads {rest} here; set {name} to what it holds", owner.title());
             Some((format!("${{{name}}}"), Some(note)))
         }
         Variables::Env { inputs: true, .. } if kind == "input" => Some(input(owner, rest, context)),
         Variables::Env { folders: true, .. } => folder(inner, context),
-        Variables::Env { .. } => None,
+        Variables::Curly | Variables::Env { .. } => None,
     }
 }
 
@@ -225,6 +262,12 @@ fn reference(
             Some(default) => format!("${{{name}:-{default}}}"),
             None => format!("${{{name}}}"),
         },
+        Variables::Curly => {
+            if filled.is_some() {
+                said.notes.push(format!("{title} has no defaults: set {name}"));
+            }
+            format!("{{env:{name}}}")
+        }
         Variables::Env { folders: true, .. } if name == "HOME" => "${userHome}".to_owned(),
         Variables::Env { inputs, .. } => match name.strip_prefix(INPUT).filter(|_| inputs) {
             Some(input) => format!("${{input:{}}}", input.to_lowercase()),
@@ -241,6 +284,41 @@ fn reference(
         }
     };
     said.text.push_str(&text);
+}
+
+/// The text as a config of Trunkline's has to say it, so that nothing in it is a reference.
+pub(crate) fn literal_text(text: &str) -> String {
+    text.replace('$', DOLLAR)
+}
+
+/// Variables that every process has.
+const ALWAYS_SET: [&str; 4] = ["HOME", "PATH", "USER", "TMPDIR"];
+
+/// The value with every variable allowed to be unset, which counts as empty then. In a client, a variable
+/// that is missing spoils one server; in a config of Trunkline's it would keep all of them from starting.
+pub(crate) fn tolerant(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let mut made = String::new();
+            for token in tokens(text) {
+                made.push_str(&match token {
+                    Token::Literal(literal) => literal.to_owned(),
+                    Token::Braced(inner)
+                        if !inner.contains(":-") && !ALWAYS_SET.contains(&inner) =>
+                    {
+                        format!("${{{inner}:-}}")
+                    }
+                    Token::Braced(inner) => format!("${{{inner}}}"),
+                    Token::Plain(name) => format!("${name}"),
+                    Token::Dollar => "$".to_owned(),
+                });
+            }
+            *text = made;
+        }
+        Value::Array(items) => items.iter_mut().for_each(tolerant),
+        Value::Object(members) => members.values_mut().for_each(tolerant),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The name, if the text is a reference to one variable and nothing else; a default counts only if it

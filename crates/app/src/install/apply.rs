@@ -78,7 +78,7 @@ impl CurrentFile {
 
     /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
     pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, BACKUP, Access::AsItWas)
+        self.replace(text, stamp, Some(BACKUP), Access::AsItWas)
     }
 
     /// Puts `text` in place of what was read, readable by its owner only: the config may hold secrets.
@@ -87,7 +87,28 @@ impl CurrentFile {
         text: &str,
         stamp: &str,
     ) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, BACKUP, Access::Private)
+        self.replace(text, stamp, Some(BACKUP), Access::Private)
+    }
+
+    /// Puts `text` in place of what was read, and keeps nothing of it: it is of our own making.
+    pub(crate) fn overwrite(&self, text: &str) -> Result<WriteOutcome, InstallError> {
+        self.replace(text, "", None, Access::AsItWas)
+    }
+
+    /// Puts `text` in place of what was read, readable by its owner only, and keeps nothing of it.
+    pub(crate) fn overwrite_private(&self, text: &str) -> Result<WriteOutcome, InstallError> {
+        self.replace(text, "", None, Access::Private)
+    }
+
+    /// Removes the file, and keeps nothing of it: it is of our own making.
+    pub(crate) fn delete(&self) -> Result<WriteOutcome, InstallError> {
+        if self.content.is_some() && self.is_overtaken()? {
+            return Ok(WriteOutcome::Overtaken);
+        }
+        if self.content.is_some() {
+            fs::remove_file(&self.real).map_err(InstallError::io("remove", &self.real))?;
+        }
+        Ok(WriteOutcome::Done { backup: None })
     }
 
     /// Puts `text` in place of what was read, without a backup: the caller has kept what was read. A new file is
@@ -105,7 +126,7 @@ impl CurrentFile {
     /// Puts a backup in place of what was read. What was read is kept under another name than backups
     /// have, so that the next `restore` does not take it for an older state.
     pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, REPLACED, Access::AsItWas)
+        self.replace(text, stamp, Some(REPLACED), Access::AsItWas)
     }
 
     /// Removes the file, which was not there before Trunkline came.
@@ -126,7 +147,7 @@ impl CurrentFile {
         &self,
         text: &str,
         stamp: &str,
-        kept_as: &str,
+        kept_as: Option<&str>,
         access: Access,
     ) -> Result<WriteOutcome, InstallError> {
         let folder = self.real.parent().unwrap_or(Path::new("/"));
@@ -142,11 +163,11 @@ impl CurrentFile {
         if self.is_overtaken()? {
             return Ok(WriteOutcome::Overtaken);
         }
-        let backup = match &self.content {
-            Some(content) => {
+        let backup = match (&self.content, kept_as) {
+            (Some(content), Some(kept_as)) => {
                 Some(back_up(&self.named, content, stamp, permissions.as_ref(), kept_as)?)
             }
-            None => None,
+            _ => None,
         };
         draft.publish(&self.real)?;
         Ok(WriteOutcome::Done { backup })

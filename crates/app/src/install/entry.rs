@@ -6,15 +6,27 @@ use serde_json::{Map, Value};
 use trunkline_catalog::client::{Client, ENTRY, EntryWords, EnvPolicy, Literal};
 
 use super::error::InstallError;
-use super::request::{EntryTarget, InstallRequest};
+use super::request::{EntryTarget, InstallRequest, Launch};
 
 #[derive(Debug)]
 pub(crate) struct OurEntry {
     pub(super) client: Client,
     pub(super) name: String,
-    command: String,
-    config: String,
-    variables: Vec<String>,
+    way: EntryWay,
+}
+
+/// How the client comes to Trunkline.
+#[derive(Debug)]
+enum EntryWay {
+    Command {
+        command: String,
+        config: String,
+        variables: Vec<String>,
+        /// Flags that `setup` was asked to write.
+        flags: Vec<String>,
+    },
+    /// Members of an entry for a `serve` that runs, in the client's words.
+    Address { members: Map<String, Value>, url: String },
 }
 
 /// One value inside our entry.
@@ -27,21 +39,37 @@ pub(super) struct Setting {
 impl OurEntry {
     pub(crate) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
         let folders = &request.folders;
-        let mut variables = request.variables.clone();
-        variables.sort();
-        variables.dedup();
-        Ok(Self {
-            client: request.target.client,
-            name: request.target.entry_name()?,
-            command: as_text(folders.absolute(&request.executable))?,
-            config: as_text(folders.absolute(&request.config))?,
-            variables,
-        })
+        let way = match &request.launch {
+            Launch::Command { config, variables, flags } => {
+                let mut variables = variables.clone();
+                variables.sort();
+                variables.dedup();
+                EntryWay::Command {
+                    command: as_text(folders.absolute(&request.executable))?,
+                    config: as_text(folders.absolute(config))?,
+                    variables,
+                    flags: flags.clone(),
+                }
+            }
+            Launch::Address { members, url, .. } => {
+                EntryWay::Address { members: members.clone(), url: url.clone() }
+            }
+        };
+        Ok(Self { client: request.target.client, name: request.target.entry_name()?, way })
     }
 
-    /// What the client will run.
-    pub(super) fn command_line(&self) -> Vec<String> {
-        [vec![self.command.clone()], self.args(&Value::Null)].concat()
+    /// What the client will run or connect to.
+    pub(super) fn leads_to(&self) -> Vec<String> {
+        match &self.way {
+            EntryWay::Command { command, .. } => {
+                [vec![command.clone()], self.args(&Value::Null)].concat()
+            }
+            EntryWay::Address { url, .. } => vec![url.clone()],
+        }
+    }
+
+    pub(super) fn is_address(&self) -> bool {
+        matches!(self.way, EntryWay::Address { .. })
     }
 
     /// The whole entry, for a file that has none.
@@ -58,6 +86,47 @@ impl OurEntry {
     pub(super) fn missing(&self, existing: &Value) -> Vec<Setting> {
         let Some(spec) = self.client.config() else { return Vec::new() };
         let words = &spec.entry;
+        let mut wanted = match &self.way {
+            EntryWay::Command { command, variables, .. } => {
+                let mut wanted = self.command_line(words, command, existing);
+                match spec.env_policy {
+                    EnvPolicy::All => {}
+                    EnvPolicy::Referred => {
+                        wanted.extend(referred_variables(words, variables, existing));
+                    }
+                    EnvPolicy::Named => {
+                        wanted.extend(named_variables(words, variables, existing));
+                    }
+                }
+                wanted
+            }
+            EntryWay::Address { members, .. } => address_settings(members),
+        };
+        let defaults = defaults(words).into_iter();
+        wanted.extend(defaults.filter(|it| at(existing, &it.path).is_none()));
+        wanted.retain(|Setting { path, value }| at(existing, path) != Some(value));
+        wanted
+    }
+
+    /// Whether the entry leads to Trunkline, this one or another.
+    pub(super) fn is_ours(&self, existing: &Value) -> bool {
+        let is_equal = match &self.way {
+            EntryWay::Command { command, .. } => started(existing) == Some(command),
+            EntryWay::Address { members, .. } => {
+                let ours = address_in(members);
+                ours.is_some() && existing.as_object().and_then(address_in) == ours
+            }
+        };
+        is_equal || is_our_entry(existing)
+    }
+
+    /// Whether an entry of ours starts a command where this one has an address, or the other way round.
+    /// Clients refuse an entry that has both.
+    pub(super) fn is_of_other_way(&self, existing: &Value) -> bool {
+        started(existing).is_some() == self.is_address()
+    }
+
+    fn command_line(&self, words: &EntryWords, command: &str, existing: &Value) -> Vec<Setting> {
         let mut wanted = Vec::new();
         if let Some(stdio) = words.transport.stdio {
             wanted.push(setting(&["type"], stdio.into()));
@@ -65,63 +134,103 @@ impl OurEntry {
         if words.named {
             wanted.push(setting(&["name"], self.name.as_str().into()));
         }
-        wanted.push(setting(&[words.command], self.command.as_str().into()));
-        wanted.push(setting(&["args"], self.args(existing).into()));
-        for (key, value) in words.defaults.iter().filter(|(key, _)| existing.get(key).is_none()) {
-            let value = match value {
-                Literal::Flag(flag) => Value::from(*flag),
-                Literal::Text(text) => Value::from(*text),
-            };
-            wanted.push(setting(&[key], value));
+        let args = self.args(existing);
+        if words.command_is_list {
+            let line = [vec![command.to_owned()], args].concat();
+            wanted.push(setting(&[words.command], line.into()));
+        } else {
+            wanted.push(setting(&[words.command], command.into()));
+            wanted.push(setting(&["args"], args.into()));
         }
-        match spec.env_policy {
-            EnvPolicy::All => {}
-            EnvPolicy::Referred => wanted.extend(self.referred_variables(words, existing)),
-            EnvPolicy::Named => wanted.extend(self.named_variables(words, existing)),
-        }
-        wanted.retain(|Setting { path, value }| at(existing, path) != Some(value));
         wanted
-    }
-
-    /// Whether the entry starts Trunkline, this one or another.
-    pub(super) fn is_ours(&self, existing: &Value) -> bool {
-        started(existing) == Some(&self.command) || starts_trunkline(existing)
     }
 
     /// Ours first, then the flags the user added.
     fn args(&self, existing: &Value) -> Vec<String> {
-        let ours = ["--config", &self.config, "--for", self.client.id()];
-        let there = existing.get("args").and_then(Value::as_array);
-        let there = there.into_iter().flatten().filter_map(Value::as_str);
-        ours.into_iter().chain(without_ours(there)).map(str::to_owned).collect()
-    }
-
-    fn referred_variables(&self, words: &EntryWords, existing: &Value) -> Vec<Setting> {
-        let is_unset =
-            |name: &&String| at(existing, &[words.env.to_owned(), (*name).clone()]).is_none();
-        let unset = self.variables.iter().filter(is_unset);
-        unset.map(|name| setting(&[words.env, name], format!("${name}").into())).collect()
-    }
-
-    fn named_variables(&self, words: &EntryWords, existing: &Value) -> Option<Setting> {
-        let key = words.named_variables.as_ref()?.key;
-        let there = existing.get(key).and_then(Value::as_array);
-        let mut names = there.cloned().unwrap_or_default();
-        for name in &self.variables {
-            if !names.iter().any(|there| there == name) {
-                names.push(name.as_str().into());
-            }
-        }
-        (!names.is_empty()).then(|| setting(&[key], names.into()))
+        let EntryWay::Command { config, flags, .. } = &self.way else { return Vec::new() };
+        let ours = ["--config", config, "--for", self.client.id()];
+        let ours = ours.into_iter().chain(flags.iter().map(String::as_str));
+        // A flag that is there twice is an error.
+        let known = ours.clone().filter(|word| word.starts_with("--")).collect::<Vec<_>>();
+        let there = without(&known, arguments(existing));
+        ours.chain(there).map(str::to_owned).collect()
     }
 }
 
-/// The command that an entry of a client's file starts; Cline has it one level down as well.
+/// What `install` writes where the user says nothing.
+fn defaults(words: &EntryWords) -> Vec<Setting> {
+    let defaults = words.defaults.iter().map(|(key, value)| {
+        let value = match value {
+            Literal::Flag(flag) => Value::from(*flag),
+            Literal::Number(number) => Value::from(*number),
+            Literal::Text(text) => Value::from(*text),
+        };
+        setting(&[key], value)
+    });
+    let all = words.tools.shown.zip(words.tools.all);
+    let all = all.map(|(key, all)| setting(&[key], vec![all].into()));
+    defaults.chain(all).collect()
+}
+
+/// Each header by itself: others in the entry are the user's.
+fn address_settings(members: &Map<String, Value>) -> Vec<Setting> {
+    let each = members.iter().flat_map(|(key, value)| match value {
+        Value::Object(inner) => {
+            inner.iter().map(|(name, value)| setting(&[key, name], value.clone())).collect()
+        }
+        value => vec![setting(&[key], value.clone())],
+    });
+    each.collect()
+}
+
+fn referred_variables(words: &EntryWords, variables: &[String], existing: &Value) -> Vec<Setting> {
+    let is_unset =
+        |name: &&String| at(existing, &[words.env.to_owned(), (*name).clone()]).is_none();
+    let unset = variables.iter().filter(is_unset);
+    unset.map(|name| setting(&[words.env, name], format!("${name}").into())).collect()
+}
+
+fn named_variables(words: &EntryWords, variables: &[String], existing: &Value) -> Option<Setting> {
+    let key = words.named_variables.as_ref()?.key;
+    let there = existing.get(key).and_then(Value::as_array);
+    let mut names = there.cloned().unwrap_or_default();
+    for name in variables {
+        if !names.iter().any(|there| there == name) {
+            names.push(name.as_str().into());
+        }
+    }
+    (!names.is_empty()).then(|| setting(&[key], names.into()))
+}
+
+/// The command that an entry of a client's file starts; Cline has it one level down as well, and opencode
+/// first in a list.
 pub(crate) fn started(entry: &Value) -> Option<&str> {
     let deeper = entry.get("transport").unwrap_or(&Value::Null);
     let mut keys = Client::with_config().map(|(_, spec)| spec.entry.command);
-    let found = keys.find_map(|key| entry.get(key)?.as_str());
-    found.or_else(|| deeper.get("command")?.as_str())
+    let found = keys.find_map(|key| command_word(entry.get(key)?));
+    found.or_else(|| command_word(deeper.get("command")?))
+}
+
+fn command_word(value: &Value) -> Option<&str> {
+    value.as_str().or_else(|| value.get(0)?.as_str())
+}
+
+/// The arguments of an entry's command.
+pub(crate) fn arguments(entry: &Value) -> Vec<&str> {
+    let listed = entry.get("args").and_then(Value::as_array).map(|args| args.iter());
+    let behind = entry.get("command").and_then(Value::as_array).map(|line| line.iter());
+    let args = listed.into_iter().flatten().chain(behind.into_iter().flatten().skip(1));
+    args.filter_map(Value::as_str).collect()
+}
+
+/// The value behind a flag of an entry's command, `--flag VALUE` or `--flag=VALUE`.
+pub(crate) fn flag_value<'e>(entry: &'e Value, flag: &str) -> Option<&'e str> {
+    let args = arguments(entry);
+    let joined = |arg: &&'e str| arg.strip_prefix(flag)?.strip_prefix('=');
+    match args.iter().position(|arg| *arg == flag) {
+        Some(at) => args.get(at + 1).copied(),
+        None => args.iter().find_map(joined),
+    }
 }
 
 /// Whether an entry of a client's file starts this program, by its name.
@@ -132,29 +241,50 @@ pub(crate) fn starts_trunkline(entry: &Value) -> bool {
     matches!(program, "trunkline" | "trunkline.exe")
 }
 
-/// Whether an entry starts this program directly or through npm. One that goes through npm is not ours
-/// to rewrite, but no server to put behind Trunkline either.
+/// Whether an entry is one that `install` writes: it starts Trunkline, or has the address of a `serve`.
+pub(crate) fn is_our_entry(entry: &Value) -> bool {
+    starts_trunkline(entry) || has_serve_address(entry)
+}
+
+/// Whether an entry has the address `…/mcp/for/CLIENT`.
+fn has_serve_address(entry: &Value) -> bool {
+    let url = entry.as_object().and_then(address_in).unwrap_or_default();
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    path.rsplit_once("/mcp/for/").is_some_and(|(_, word)| word.parse::<Client>().is_ok())
+}
+
+/// The address in an entry of any client.
+fn address_in(entry: &Map<String, Value>) -> Option<&str> {
+    let mut words = Client::with_config().filter_map(|(_, spec)| spec.entry.remote.as_ref());
+    words.find_map(|words| {
+        let keys = [words.http_url, Some(words.url)];
+        keys.into_iter().flatten().find_map(|key| entry.get(key)?.as_str())
+    })
+}
+
+/// Whether an entry starts this program directly or through npm, or connects to a `serve`. One that goes
+/// through npm is not ours to rewrite, but no server to put behind Trunkline either.
 pub(crate) fn leads_to_trunkline(entry: &Value) -> bool {
     let runner = started(entry).unwrap_or_default();
     let runner = runner.rsplit(['/', '\\']).next().unwrap_or(runner);
-    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
-    let mut args = args.filter_map(Value::as_str).filter(|arg| !arg.starts_with('-'));
+    let mut args = arguments(entry).into_iter().filter(|arg| !arg.starts_with('-'));
     let package = match runner.trim_end_matches(".cmd") {
         "npx" | "bunx" | "pnpx" => args.next(),
         "npm" | "pnpm" | "yarn" => args.nth(1),
         _ => None,
     };
     let is_ours = |package: &str| package.split('@').next() == Some("trunkline");
-    starts_trunkline(entry) || package.is_some_and(is_ours)
+    starts_trunkline(entry) || has_serve_address(entry) || package.is_some_and(is_ours)
 }
 
-fn without_ours<'a>(args: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// The arguments without these flags and their values.
+fn without<'a>(flags: &[&str], args: Vec<&'a str>) -> Vec<&'a str> {
     let mut kept = Vec::new();
     let mut skip_value = false;
     for arg in args {
-        let is_value = std::mem::replace(&mut skip_value, matches!(arg, "--config" | "--for"));
-        let is_ours = skip_value || arg.starts_with("--config=") || arg.starts_with("--for=");
-        if !is_value && !is_ours {
+        let is_value = std::mem::replace(&mut skip_value, flags.contains(&arg));
+        let name = arg.split_once('=').map_or(arg, |(name, _)| name);
+        if !is_value && !flags.contains(&name) {
             kept.push(arg);
         }
     }
@@ -212,13 +342,13 @@ mod tests {
     use super::*;
 
     fn entry(client: Client, variables: &[&str]) -> OurEntry {
-        OurEntry {
-            client,
-            name: "trunkline".to_owned(),
+        let way = EntryWay::Command {
             command: "/bin/trunkline".to_owned(),
             config: "/etc/mcp.json".to_owned(),
             variables: variables.iter().map(|&name| name.to_owned()).collect(),
-        }
+            flags: Vec::new(),
+        };
+        OurEntry { client, name: "trunkline".to_owned(), way }
     }
 
     #[test]
@@ -232,11 +362,36 @@ mod tests {
             (Client::ClaudeCode, typed("claude-code")),
             (Client::Cursor, plain("cursor")),
             (Client::VsCode, typed("vscode")),
-            (Client::Codex, plain("codex")),
             (Client::Gemini, plain("gemini")),
             (Client::Zed, plain("zed")),
             (Client::Windsurf, plain("windsurf")),
             (Client::Cline, typed("cline")),
+            (Client::Qwen, plain("qwen")),
+            (Client::Amp, plain("amp")),
+            (Client::Kiro, plain("kiro")),
+            (Client::LmStudio, plain("lmstudio")),
+            (Client::Continue, typed("continue")),
+            (
+                Client::Codex,
+                json!({"command": "/bin/trunkline", "args": args("codex"),
+                    "startup_timeout_sec": 30, "tool_timeout_sec": 600, "required": true}),
+            ),
+            (
+                Client::Copilot,
+                json!({"type": "local", "command": "/bin/trunkline", "args": args("copilot"),
+                    "tools": ["*"]}),
+            ),
+            (
+                Client::OpenCode,
+                json!({"type": "local",
+                    "command": ["/bin/trunkline", "--config", "/etc/mcp.json", "--for", "opencode"],
+                    "enabled": true, "timeout": 30000}),
+            ),
+            (
+                Client::Crush,
+                json!({"type": "stdio", "command": "/bin/trunkline", "args": args("crush"),
+                    "timeout": 60}),
+            ),
         ];
         for (client, expected) in table {
             assert_eq!(entry(client, &[]).fresh(), expected, "{client}");
@@ -271,6 +426,22 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_is_never_there_twice() {
+        let mut entry = entry(Client::Cursor, &[]);
+        let EntryWay::Command { flags, .. } = &mut entry.way else { panic!("a command") };
+        *flags = vec!["--expose".to_owned(), "search".to_owned()];
+        let ours = ["--config", "/etc/mcp.json", "--for", "cursor", "--expose", "search"];
+        for there in [
+            json!(["--expose", "full", "--debug"]),
+            json!(["--expose=full", "--debug"]),
+            json!(["--debug", "--expose", "search"]),
+        ] {
+            let args = entry.args(&json!({"args": there}));
+            assert_eq!(args, [&ours[..], &["--debug"]].concat(), "{there}");
+        }
+    }
+
+    #[test]
     fn an_entry_is_ours_when_it_starts_trunkline() {
         let table = [
             (json!({"command": "/x/trunkline"}), true),
@@ -280,7 +451,10 @@ mod tests {
             (json!({"transport": {"type": "stdio", "command": "/x/trunkline"}}), true),
             (json!({"command": "npx", "args": ["trunkline"]}), false),
             (json!({"command": "/x/not-trunkline"}), false),
+            (json!({"command": ["/x/trunkline", "--for", "opencode"]}), true),
+            (json!({"command": ["npx", "/x/trunkline"]}), false),
             (json!({"url": "http://127.0.0.1:3006/mcp"}), false),
+            (json!({"url": "http://127.0.0.1:3006/mcp/for/cursor"}), true),
             (json!(null), false),
         ];
         for (existing, expected) in table {
@@ -298,6 +472,11 @@ mod tests {
             (json!({"command": "npx", "args": ["-y", "other", "trunkline"]}), false),
             (json!({"command": "npx", "args": ["trunkline-x"]}), false),
             (json!({"command": "echo", "args": ["trunkline"]}), false),
+            (json!({"command": ["npx", "-y", "trunkline"]}), true),
+            (json!({"httpUrl": "http://h:3006/mcp/for/gemini"}), true),
+            (json!({"uri": "https://h/mcp/for/zed?x=1"}), true),
+            (json!({"url": "https://h/mcp/for/nobody"}), false),
+            (json!({"url": "https://h/mcp"}), false),
         ];
         for (entry, expected) in table {
             assert_eq!(leads_to_trunkline(&entry), expected, "{entry}");

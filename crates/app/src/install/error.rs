@@ -27,6 +27,19 @@ pub(crate) enum InstallError {
         file.display()
     )]
     ClientFileMissing { client: Client, file: PathBuf },
+    #[error(
+        "{}'s file takes commands only, not addresses; write a config \
+         `{{\"mcpServers\": {{\"serve\": {{\"type\": \"http\", \"url\": \"{url}\"}}}}}}` \
+         (with \"headers\" for a token) and run `trunkline install {client} --config` with it",
+        client.title()
+    )]
+    CommandsOnly { client: Client, url: String },
+    #[error(
+        "{}'s file cannot refer to a variable; give the token itself with --token, which writes it \
+         into the file",
+        client.title()
+    )]
+    NoVariables { client: Client },
     #[error("config file not found: {}", path.display())]
     ConfigMissing { path: PathBuf },
     #[error(
@@ -93,6 +106,8 @@ impl InstallError {
                 | Self::EntryName { .. }
                 | Self::PathNotText { .. }
                 | Self::ConfigMissing { .. }
+                | Self::CommandsOnly { .. }
+                | Self::NoVariables { .. }
                 | Self::ConfigIsClientFile { .. }
                 | Self::BackupMissing { .. }
         )

@@ -39,6 +39,20 @@ pub(crate) fn locate(
     Ok(ConfigLocation { file: folders.absolute(&file), format, key, project, spec })
 }
 
+/// Another file of the client than its usual one. `None`: it is no client with a file.
+pub(crate) fn location_of(
+    client: Client,
+    file: &Path,
+    project: Option<PathBuf>,
+) -> Option<ConfigLocation> {
+    let spec = client.config()?;
+    let format = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("yaml" | "yml") => FileFormat::Yaml,
+        _ => spec.format,
+    };
+    Some(ConfigLocation { file: file.to_owned(), format, key: spec.key, project, spec })
+}
+
 /// The user's file that is there, or else the one the client would make.
 fn user_file(spec: &ConfigFile, folders: &UserFolders) -> Option<PathBuf> {
     let files = user_files(spec, folders);

@@ -21,11 +21,15 @@ mod uninstall;
 pub(crate) use apply::{CurrentFile, WriteOutcome};
 pub(crate) use backup::Backup;
 pub(crate) use document::{Document, DocumentProblem};
-pub(crate) use entry::{OurEntry, leads_to_trunkline, started, starts_trunkline};
+pub(crate) use entry::{
+    OurEntry, arguments, flag_value, is_our_entry, leads_to_trunkline, started, starts_trunkline,
+};
 pub(crate) use error::InstallError;
-pub(crate) use location::{ConfigLocation, locate, more_user_files, path_variables, user_files};
+pub(crate) use location::{
+    ConfigLocation, locate, location_of, more_user_files, path_variables, user_files,
+};
 pub(crate) use plan::{as_error, plan};
-pub(crate) use request::{EntryTarget, InstallRequest, Os, UserFolders};
+pub(crate) use request::{EntryTarget, InstallRequest, Launch, Os, UserFolders};
 pub(crate) use restore::{Extent, kept, restore};
 pub(crate) use run::{ATTEMPTS, run};
 pub(crate) use uninstall::uninstall;

@@ -15,6 +15,8 @@ pub(crate) struct InstallPlan {
     /// The whole file as it is to be.
     pub(crate) text: String,
     pub(crate) diff: String,
+    /// The servers that leave the file, and the names of their members.
+    pub(crate) moved: Vec<(String, Vec<String>)>,
 }
 
 /// What happens to our entry.
@@ -34,18 +36,30 @@ pub(super) enum Change {
     },
 }
 
-/// `text` is `None` when there is no file yet.
+/// `text` is `None` when there is no file yet; `behind` are the names of servers in it that are behind
+/// Trunkline already and would be there twice.
 pub(crate) fn plan(
     text: Option<&str>,
     location: &ConfigLocation,
     entry: &OurEntry,
     force: bool,
+    behind: &[String],
 ) -> Result<InstallPlan, InstallError> {
     let fail = |problem| as_error(problem, location);
     let mut document = Document::parse(text.unwrap_or_default(), location.format).map_err(fail)?;
+    let mut moved = Vec::new();
+    for name in behind.iter().filter(|name| **name != entry.name) {
+        if let Some(server) = document.get(&[location.key, name]) {
+            document.remove(&[location.key, name]).map_err(fail)?;
+            moved.push((name.clone(), member_names(&server)));
+        }
+    }
     let path = [location.key, entry.name.as_str()];
     let change = match document.get(&path) {
         None => Change::Add { entry: entry.fresh() },
+        Some(existing) if entry.is_ours(&existing) && entry.is_of_other_way(&existing) => {
+            Change::Replace { members: member_names(&existing), entry: entry.fresh() }
+        }
         Some(existing) if entry.is_ours(&existing) => edit(entry, &existing),
         Some(existing) if force => {
             Change::Replace { members: member_names(&existing), entry: entry.fresh() }
@@ -63,13 +77,16 @@ pub(crate) fn plan(
     let outcome = match &change {
         Change::Add { .. } if text.is_none() => InstallOutcome::Created,
         Change::Add { .. } => InstallOutcome::Added,
-        Change::Edit { settings } if settings.is_empty() => InstallOutcome::Unchanged,
+        Change::Edit { settings } if settings.is_empty() && moved.is_empty() => {
+            InstallOutcome::Unchanged
+        }
         Change::Edit { .. } => InstallOutcome::Updated,
         Change::Replace { .. } => InstallOutcome::Replaced,
     };
     let text = document.text();
     prove(&text, location, entry)?;
-    Ok(InstallPlan { outcome, text, diff: diff::render(location, &entry.name, &change) })
+    let diff = diff::render(location, &entry.name, &change, &moved);
+    Ok(InstallPlan { outcome, text, diff, moved })
 }
 
 fn edit(entry: &OurEntry, existing: &Value) -> Change {

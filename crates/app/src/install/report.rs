@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use trunkline_catalog::client::{Client, StartedFrom};
+use trunkline_catalog::client::{Client, StartedFrom, Variables};
 
 use super::entry::OurEntry;
 use super::location::ConfigLocation;
-use super::request::InstallRequest;
+use super::plan::InstallPlan;
+use super::request::{InstallRequest, Launch};
 
 #[derive(Debug)]
 pub(crate) struct InstallReport {
@@ -21,8 +22,11 @@ pub(crate) struct InstallReport {
     /// What was done, or in a dry run what would be.
     pub(crate) outcome: InstallOutcome,
     pub(crate) dry_run: bool,
-    /// What the client will run.
-    pub(crate) command: Vec<String>,
+    /// What the client will run, or the address it will connect to.
+    pub(crate) leads_to: Vec<String>,
+    is_address: bool,
+    /// The servers that left the file: they are behind Trunkline.
+    pub(crate) moved: Vec<String>,
     /// Empty when nothing changes. Never shows another entry's content.
     pub(crate) diff: String,
     pub(crate) notes: Vec<String>,
@@ -46,18 +50,19 @@ impl InstallReport {
         request: &InstallRequest,
         location: &ConfigLocation,
         entry: &OurEntry,
-        outcome: InstallOutcome,
-        diff: String,
+        plan: &InstallPlan,
     ) -> Self {
         Self {
             client: entry.client,
             name: entry.name.clone(),
             file: location.file.clone(),
             backup: None,
-            outcome,
+            outcome: plan.outcome,
             dry_run: request.target.dry_run,
-            command: entry.command_line(),
-            diff,
+            leads_to: entry.leads_to(),
+            is_address: entry.is_address(),
+            moved: plan.moved.iter().map(|(name, _)| name.clone()).collect(),
+            diff: plan.diff.clone(),
             notes: notes(request, location, entry),
             next: next(location),
         }
@@ -80,7 +85,9 @@ impl InstallReport {
             "outcome": outcome,
             "dry_run": self.dry_run,
             "backup": self.backup.as_ref().map(|backup| backup.display().to_string()),
-            "command": self.command,
+            "command": if self.is_address { None } else { Some(&self.leads_to) },
+            "url": self.leads_to.first().filter(|_| self.is_address),
+            "moved": self.moved,
             "notes": self.notes,
             "next": self.next,
         })
@@ -105,7 +112,12 @@ impl fmt::Display for InstallReport {
         if let Some(backup) = &self.backup {
             writeln!(f, "backup: {}", backup.display())?;
         }
-        writeln!(f, "starts: {}", self.command.join(" "))?;
+        if !self.moved.is_empty() {
+            let names = self.moved.join(", ");
+            writeln!(f, "moved:  {names}: behind Trunkline already, so {would}taken out here")?;
+        }
+        let leads = if self.is_address { "opens: " } else { "starts:" };
+        writeln!(f, "{leads} {}", self.leads_to.join(" "))?;
         for note in &self.notes {
             writeln!(f, "note:   {note}")?;
         }
@@ -127,10 +139,23 @@ fn notes(request: &InstallRequest, location: &ConfigLocation, entry: &OurEntry) 
         ));
     }
     notes.extend(location.spec.note.map(str::to_owned));
-    if spec.started_from == StartedFrom::Desktop && !request.variables.is_empty() {
+    if let Launch::Address { members, token_variable, .. } = &request.launch {
+        let remote = location.spec.entry.remote.as_ref();
+        let has_token = remote.is_some_and(|remote| members.contains_key(remote.headers));
+        let by_name = remote.is_some_and(|remote| remote.header_variables.is_some());
+        let can_refer = by_name || location.spec.variables != Variables::None;
+        if has_token && token_variable.is_empty() && can_refer {
+            notes.push(format!(
+                "the token is in the file now; with --token-env NAME {title} reads it from a variable"
+            ));
+        }
+    }
+    let variables = request.launch.variables();
+    if spec.started_from == StartedFrom::Desktop && !variables.is_empty() {
+        let what = if entry.is_address() { "entry" } else { "config" };
         notes.push(format!(
-            "the config needs {}; a program started from the desktop often lacks what the shell sets",
-            request.variables.join(", ")
+            "the {what} needs {}; a program started from the desktop often lacks what the shell sets",
+            variables.join(", ")
         ));
     }
     notes

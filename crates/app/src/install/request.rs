@@ -3,22 +3,53 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde_json::{Map, Value};
 use trunkline_catalog::client::Client;
 
 /// Everything `install` knows: it reads neither the environment nor the clock itself.
 #[derive(Debug, Clone)]
 pub(crate) struct InstallRequest {
     pub(crate) target: EntryTarget,
-    /// The `mcpServers` file Trunkline is to be started with.
-    pub(crate) config: PathBuf,
+    pub(crate) launch: Launch,
     /// The running program, which the client will start.
     pub(crate) executable: PathBuf,
-    /// Names of the environment variables the config refers to, for the clients that hand a server
-    /// only the variables they are told to.
-    pub(crate) variables: Vec<String>,
     pub(crate) folders: UserFolders,
     /// Dates the backup.
     pub(crate) now: SystemTime,
+}
+
+/// How the client is to come to Trunkline.
+#[derive(Debug, Clone)]
+pub(crate) enum Launch {
+    /// It starts this program.
+    Command {
+        /// The `mcpServers` file Trunkline is to be started with.
+        config: PathBuf,
+        /// Names of the environment variables the config refers to, for the clients that hand a server
+        /// only the variables they are told to.
+        variables: Vec<String>,
+        /// More flags for Trunkline.
+        flags: Vec<String>,
+    },
+    /// It connects to a `serve`.
+    Address {
+        /// The entry's members in the client's words; a token may be among them.
+        members: Map<String, Value>,
+        /// Without what may be a secret.
+        url: String,
+        /// The variable in which the client finds the token.
+        token_variable: Vec<String>,
+    },
+}
+
+impl Launch {
+    /// The variables that the config, or the entry itself, refers to.
+    pub(crate) fn variables(&self) -> &[String] {
+        match self {
+            Self::Command { variables, .. } => variables,
+            Self::Address { token_variable, .. } => token_variable,
+        }
+    }
 }
 
 /// Which file of which client, which entry in it, and how far to go.

@@ -8,7 +8,7 @@ use trunkline_catalog::client::Client;
 use super::apply::{CurrentFile, WriteOutcome};
 use super::backup::{Backup, backups};
 use super::document::Document;
-use super::entry::starts_trunkline;
+use super::entry::is_our_entry;
 use super::error::InstallError;
 use super::location::{ConfigLocation, locate};
 use super::plan::as_error;
@@ -24,6 +24,8 @@ pub(crate) struct Uninstalled {
     pub(crate) file: PathBuf,
     pub(crate) backup: Option<PathBuf>,
     pub(crate) outcome: Removed,
+    /// The servers that are in the file again.
+    pub(crate) returned: Vec<String>,
     pub(crate) dry_run: bool,
 }
 
@@ -45,13 +47,18 @@ struct RemovalPlan {
     outcome: Removed,
     /// `None`: no file.
     text: Option<String>,
+    returned: Vec<String>,
 }
 
-/// Takes Trunkline's entry out of the client's config file.
+/// Names the servers in an older text of a client's file that are in the config of our entry.
+pub(crate) type BehindEntry<'f> = &'f dyn Fn(&ConfigLocation, &Value, &str) -> Vec<String>;
+
+/// Takes Trunkline's entry out of the client's config file, and puts the servers back that went behind it.
 pub(crate) fn uninstall(
     target: &EntryTarget,
     folders: &UserFolders,
     now: std::time::SystemTime,
+    behind: BehindEntry<'_>,
 ) -> Result<Uninstalled, InstallError> {
     let location = locate(target, folders)?;
     let name = target.entry_name()?;
@@ -59,8 +66,8 @@ pub(crate) fn uninstall(
     for _ in 0..ATTEMPTS {
         let found = CurrentFile::read(&location.file)?;
         let plan = match found.content() {
-            Some(text) => plan(text, &location, &name, target.force, &older)?,
-            None => RemovalPlan { outcome: Removed::Nothing, text: None },
+            Some(text) => plan(text, &location, &name, target.force, &older, behind)?,
+            None => RemovalPlan { outcome: Removed::Nothing, text: None, returned: Vec::new() },
         };
         let mut done = Uninstalled {
             client: target.client,
@@ -68,6 +75,7 @@ pub(crate) fn uninstall(
             file: location.file.clone(),
             backup: None,
             outcome: plan.outcome,
+            returned: plan.returned.clone(),
             dry_run: target.dry_run,
         };
         if target.dry_run || plan.outcome == Removed::Nothing {
@@ -92,6 +100,7 @@ fn plan(
     name: &str,
     force: bool,
     older: &[String],
+    behind: BehindEntry<'_>,
 ) -> Result<RemovalPlan, InstallError> {
     let fail = |problem| as_error(problem, location);
     let mut document = Document::parse(text, location.format).map_err(fail)?;
@@ -99,49 +108,85 @@ fn plan(
     let Some(entry) = document.get(&path) else {
         return match others(&document, location.key) {
             others if others.is_empty() => {
-                Ok(RemovalPlan { outcome: Removed::Nothing, text: Some(text.to_owned()) })
+                let text = Some(text.to_owned());
+                Ok(RemovalPlan { outcome: Removed::Nothing, text, returned: Vec::new() })
             }
             others => Err(InstallError::OtherName { file: location.file.clone(), others }),
         };
     };
     // The name alone does not make it ours: another program may be called so.
-    if !force && !starts_trunkline(&entry) {
+    if !force && !is_our_entry(&entry) {
         let (file, name) = (location.file.clone(), name.to_owned());
         return Err(InstallError::NotOurs { file, name });
     }
-    // If adding our entry to a backup gives the text that is there, nothing else has changed since, and the
-    // backup can be put back to the byte.
+    let is_there = |name: &str| document.get(&[location.key, name]).is_some();
     let before = older.iter().filter_map(|older| {
-        let mut made = Document::parse(older, location.format).ok()?;
-        let had_it = made.get(&path).is_some();
-        let had_any = made.get(&[location.key]).is_some();
-        (!had_it).then(|| made.set(&path, &entry).ok())??;
-        Some((older, had_any, made.text() == text))
+        let document = Document::parse(older, location.format).ok()?;
+        let gone = behind(location, &entry, older).into_iter();
+        let gone: Vec<String> = gone.filter(|name| !is_there(name)).collect();
+        document.get(&path).is_none().then_some(EarlierText { text: older, document, gone })
     });
-    let before: Vec<_> = before.collect();
-    if let Some((older, ..)) = before.iter().find(|(_, _, same)| *same) {
-        return Ok(RemovalPlan { outcome: Removed::Undone, text: Some((*older).clone()) });
+    let mut before: Vec<EarlierText<'_>> = before.collect();
+    if let Some(same) = before.iter().find(|it| it.becomes(text, location, &path, &entry)) {
+        let (text, returned) = (Some(same.text.clone()), same.gone.clone());
+        return Ok(RemovalPlan { outcome: Removed::Undone, text, returned });
     }
     document.remove(&path).map_err(fail)?;
     // With no backup the file is one that we made.
-    let had_any = before.first().is_some_and(|(_, had_any, _)| *had_any);
+    let newest = before.first_mut();
+    let had_any = newest.as_ref().is_some_and(|it| it.document.get(&[location.key]).is_some());
     if !had_any && document.holds_nothing(&[location.key]) {
         document.remove(&[location.key]).map_err(fail)?;
     }
+    let mut returned = Vec::new();
+    if let Some(EarlierText { document: older, gone, .. }) = newest {
+        for name in std::mem::take(gone) {
+            let Some(server) = older.get(&[location.key, &name]) else { continue };
+            document.set(&[location.key, &name], &server).map_err(fail)?;
+            returned.push(name);
+        }
+    }
     // Before anything is written: the user's other servers are worth more than our leaving.
-    prove(text, &document.text(), location, &path)?;
+    prove(text, &document.text(), location, &path, &returned)?;
     // Only if there is no backup: a file that was there before stays, even if it is empty.
     if before.is_empty() && is_bare(&document) {
-        return Ok(RemovalPlan { outcome: Removed::File, text: None });
+        return Ok(RemovalPlan { outcome: Removed::File, text: None, returned });
     }
-    Ok(RemovalPlan { outcome: Removed::Entry, text: Some(document.text()) })
+    Ok(RemovalPlan { outcome: Removed::Entry, text: Some(document.text()), returned })
+}
+
+/// A backup from before our entry came.
+struct EarlierText<'o> {
+    text: &'o String,
+    document: Document,
+    /// Its servers that are behind Trunkline, and not in the file any more.
+    gone: Vec<String>,
+}
+
+impl EarlierText<'_> {
+    /// Whether taking those servers out and adding our entry gives the text that is there. Then nothing else
+    /// has changed since, and the backup can be put back to the byte.
+    fn becomes(
+        &self,
+        text: &str,
+        location: &ConfigLocation,
+        path: &[&str; 2],
+        entry: &Value,
+    ) -> bool {
+        let Ok(mut made) = Document::parse(self.text, location.format) else { return false };
+        let mut gone = self.gone.iter();
+        gone.all(|name| made.remove(&[location.key, name]).is_ok())
+            && made.set(path, entry).is_ok()
+            && made.text() == text
+    }
 }
 
 /// Entries under other names that start Trunkline.
 fn others(document: &Document, key: &str) -> Vec<String> {
     let servers = document.get(&[key]);
     let servers = servers.as_ref().and_then(Value::as_object).into_iter().flatten();
-    servers.filter(|(_, entry)| starts_trunkline(entry)).map(|(name, _)| name.clone()).collect()
+    let ours = servers.filter(|(_, entry)| is_our_entry(entry));
+    ours.map(|(name, _)| name.clone()).collect()
 }
 
 fn is_empty(value: Option<&Value>) -> bool {
@@ -153,12 +198,13 @@ fn is_bare(document: &Document) -> bool {
     matches!(document.text().trim(), "" | "{}")
 }
 
-/// Reads both texts once more: nothing but our entry may be missing.
+/// Reads both texts once more: nothing but our entry may be missing, and nothing new but `returned`.
 fn prove(
     before: &str,
     after: &str,
     location: &ConfigLocation,
     path: &[&str; 2],
+    returned: &[String],
 ) -> Result<(), InstallError> {
     let root = |text: &str| {
         let root = Document::parse(text, location.format).ok()?.get(&[]);
@@ -166,6 +212,7 @@ fn prove(
         let members = root.as_object_mut()?;
         if let Some(Value::Object(servers)) = members.get_mut(path[0]) {
             servers.shift_remove(path[1]);
+            servers.retain(|name, _| !returned.contains(name));
         }
         if is_empty(members.get(path[0])) {
             members.shift_remove(path[0]);
@@ -197,6 +244,9 @@ impl std::fmt::Display for Uninstalled {
                 writeln!(f, "{title}: {would}removed {file}, which held nothing but {name:?}")?;
             }
         }
+        if !self.returned.is_empty() {
+            writeln!(f, "back:   {}", self.returned.join(", "))?;
+        }
         match &self.backup {
             Some(backup) => writeln!(f, "backup: {}", backup.display()),
             None if self.dry_run => writeln!(f, "dry run, nothing was written"),
@@ -218,6 +268,7 @@ impl Uninstalled {
             "name": self.name,
             "file": self.file.display().to_string(),
             "outcome": outcome,
+            "returned": self.returned,
             "dry_run": self.dry_run,
             "backup": self.backup.as_ref().map(|backup| backup.display().to_string()),
         })

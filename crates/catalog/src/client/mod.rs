@@ -1,5 +1,7 @@
 //! The clients Trunkline knows: one row each for names, config files, the words in them, and advice.
 
+mod agents;
+mod apps;
 mod defaults;
 mod spec;
 

@@ -139,6 +139,8 @@ pub struct EntryWords {
     /// The values of `type`.
     pub transport: TransportWords,
     pub command: &'static str,
+    /// The command and its arguments are one list under `command`; there is no `args`.
+    pub command_is_list: bool,
     /// Whether the entry repeats its own name under `name`.
     pub named: bool,
     pub env: &'static str,
@@ -217,6 +219,8 @@ pub struct ToolWords {
     pub hidden: Option<&'static str>,
     /// An empty list of shown tools shows all of them.
     pub none_shown_means_all: bool,
+    /// The item that stands for every tool, where the client wants the list of shown tools always.
+    pub all: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -231,6 +235,7 @@ pub struct TimeoutWords {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Literal {
     Flag(bool),
+    Number(u32),
     Text(&'static str),
 }
 
@@ -251,6 +256,8 @@ pub enum Variables {
     Braces,
     /// Those and `$NAME`; a variable that is not set is empty.
     Shell,
+    /// `{env:NAME}` and `{file:PATH}`; a variable that is not set is empty.
+    Curly,
     /// `${env:NAME}`, without defaults.
     Env {
         /// `${userHome}`, `${workspaceFolder}` and the like.

@@ -1,9 +1,11 @@
-//! The table of clients. A new client is a line in [`Client`], its row, and a sample of its file in
-//! `tests/testdata/clients`.
+//! The table of clients. A new client is a line in [`Client`], its row (here, in `agents` or in `apps`),
+//! and a sample of its file in `tests/testdata/clients`.
 //!
 //! Every number carries its source: \[M\] measured on 2026-11-15, \[S\] read in the client's source,
 //! \[T\] a third party's report, \[V\] the vendor's documentation, \[P\] mcp-client-capabilities.
 
+use super::agents::{AMP, COPILOT, CRUSH, OPENCODE, QWEN};
+use super::apps::{CONTINUE, KIRO, LM_STUDIO};
 use super::defaults::{
     CLIENT, COMMON, FILE, LETTER_FIRST, MILLISECONDS, REFUSED, REMOTE, REWRITTEN, SECONDS, STRICT,
     TYPED, WORD, WORD_AND_DASH, everywhere, home, in_variable, settings, xdg_config,
@@ -25,6 +27,14 @@ clients! {
     Gemini => GEMINI,
     Goose => GOOSE,
     Cline => CLINE,
+    Copilot => COPILOT,
+    Qwen => QWEN,
+    OpenCode => OPENCODE,
+    Amp => AMP,
+    Crush => CRUSH,
+    Continue => CONTINUE,
+    Kiro => KIRO,
+    LmStudio => LM_STUDIO,
     OpenAi => OPENAI,
 }
 
@@ -275,6 +285,13 @@ static CODEX: ClientSpec = ClientSpec {
                 ("oauth", ValueShape::With(&["client_id", "callback_port"])),
                 ("auth", ValueShape::Text),
             ],
+            // Codex starts its first turn without the tools of a server it does not wait for, and does
+            // not ask again [M]; it ends a call after 300 s [S], Trunkline after 600.
+            defaults: &[
+                ("startup_timeout_sec", Literal::Number(30)),
+                ("tool_timeout_sec", Literal::Number(600)),
+                ("required", Literal::Flag(true)),
+            ],
             ..COMMON
         },
         env_policy: EnvPolicy::Named, // a short list and those named [S]
@@ -283,7 +300,8 @@ static CODEX: ClientSpec = ClientSpec {
             "start `codex` in the project and trust it; `codex mcp list` shows the server",
         ),
         note: Some(
-            "Codex does not wait for its servers; with `required = true` in the entry it does",
+            "`required = true` lets Codex wait for Trunkline before the first turn; without it the \
+             model's first request has no tools",
         ),
         ..FILE
     }),
@@ -362,6 +380,7 @@ static GOOSE: ClientSpec = ClientSpec {
                 shown: Some("available_tools"),
                 hidden: None,
                 none_shown_means_all: true,
+                all: None,
             },
             timeout: Some(SECONDS),
             built_in: &["builtin", "platform", "inline_python", "frontend"],

@@ -9,7 +9,7 @@ use super::filter::{EXPOSE, HIDE};
 use super::harmless::{CommandLine, hidden_in_address, hidden_in_key, is_name, is_plain};
 use super::keys::SPELLINGS;
 use super::near::nearest;
-use super::suspect::is_secret_name;
+use super::suspect::{is_ordinary_name, is_secret_name};
 use crate::jsonc::{Document, JsonMember, JsonText, Node, SyntaxError, Value, parse};
 use crate::place::{Lines, Span};
 
@@ -258,7 +258,12 @@ fn role(key: &str) -> ValueRole {
 }
 
 fn role_of_unknown(key: &str) -> ValueRole {
-    if is_secret_name(key) { ValueRole::Secret } else { ValueRole::Unknown }
+    match key {
+        // `HOME` and the like of an `env`: paths that a reader has to see.
+        key if is_ordinary_name(key) => ValueRole::Path,
+        key if is_secret_name(key) => ValueRole::Secret,
+        _ => ValueRole::Unknown,
+    }
 }
 
 /// Keys are shown also where the file is broken, but not what was pasted as one.

@@ -38,9 +38,23 @@ pub(super) fn read(
     Ok((made, notes))
 }
 
-/// What Zed and Cline's own programs nest, laid open.
+/// What Zed, Cline's own programs and Continue nest, laid open; a command that is a list, cut into command
+/// and arguments.
 fn flat(given: &JsonObject) -> JsonObject {
     let mut flat = given.clone();
+    if let Some(Value::Array(line)) = given.get("command") {
+        let mut line = line.iter().cloned();
+        flat.insert("command".to_owned(), line.next().unwrap_or_default());
+        flat.insert("args".to_owned(), line.collect());
+    }
+    if let Some(Value::Object(options)) = flat.get_mut("requestOptions") {
+        let headers = options.shift_remove("headers");
+        let is_empty = options.is_empty();
+        flat.extend(headers.map(|headers| ("headers".to_owned(), headers)));
+        if is_empty {
+            flat.shift_remove("requestOptions");
+        }
+    }
     for (outer, inner_name, name) in [("transport", "type", "type"), ("command", "path", "command")]
     {
         if let Some(Value::Object(inner)) = given.get(outer) {
@@ -150,8 +164,14 @@ impl Reading<'_> {
             self.put("disabled", true.into());
         }
         let own = &self.spec.entry;
-        let shown = self.take(&words::keys(own, |words| words.tools.shown));
-        let all = own.tools.none_shown_means_all && shown.as_ref().is_some_and(is_empty);
+        let shown = self.take(&self.shown_keys());
+        let nothing = own.tools.none_shown_means_all && shown.as_ref().is_some_and(is_empty);
+        let everything = words::keys(own, |words| words.tools.all);
+        let names_all = |list: &Value| {
+            let items = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            items.into_iter().any(|item| everything.contains(&item))
+        };
+        let all = nothing || shown.as_ref().is_some_and(names_all);
         if let Some(shown @ Value::Array(_)) = shown.filter(|_| !all) {
             self.put("exposedTools", shown);
         }
@@ -162,6 +182,18 @@ impl Reading<'_> {
         if let Some(seconds) = self.timeout() {
             self.put(CALL_TIMEOUT.key, number(seconds));
         }
+    }
+
+    /// The keys of the tools that are shown. What is a key of this client's own with another meaning, such
+    /// as `tools` of Claude Code, is none of them.
+    fn shown_keys(&self) -> Vec<&'static str> {
+        let own = &self.spec.entry;
+        let is_own = |key: &str| {
+            own.own.split_whitespace().any(|known| known == key)
+                || own.own_shaped.iter().any(|(known, _)| *known == key)
+        };
+        let keys = words::keys(own, |words| words.tools.shown);
+        keys.into_iter().filter(|key| !is_own(key)).collect()
     }
 
     /// In seconds; clients count in two ways.

@@ -69,7 +69,7 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
         servers: Vec::new(),
         problems: Vec::new(),
     };
-    let root = match parse(text, owner.format()) {
+    let root = match parse(text, owner.format_of(file)) {
         Ok(root) => root,
         Err(why) => {
             imported.complain(None, format!("cannot be read: {why}"));
@@ -85,11 +85,26 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
                 imported.take(name, entry, &context);
             }
         }
+        // Continue's own file has a list, and each item its name.
+        Some(Value::Array(servers)) if servers.iter().all(|it| name_of(it).is_some()) => {
+            for server in servers {
+                let mut entry = server.clone();
+                if let Some(members) = entry.as_object_mut() {
+                    members.shift_remove("name");
+                }
+                imported.take(name_of(server).unwrap_or_default(), &entry, &context);
+            }
+        }
         Some(_) => {
             imported.complain(None, format!("`{}` is not an object", section.path.join(".")));
         }
     }
     imported
+}
+
+/// The name of a server in a list of servers.
+fn name_of(server: &Value) -> Option<&str> {
+    server.get("name")?.as_str()
 }
 
 impl Imported {

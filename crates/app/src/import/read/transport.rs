@@ -29,7 +29,8 @@ pub(super) fn server_kind(
     let word = ["type", "transportType"].iter().find_map(|key| entry.get(*key)?.as_str());
     let lower = word.map(str::to_ascii_lowercase);
     let declared = match lower.as_deref() {
-        None | Some("stdio" | "local") => None,
+        // `remote` says nothing about the way: opencode tries both, as Trunkline does.
+        None | Some("stdio" | "local" | "remote") => None,
         Some("http" | "streamable-http" | "streamablehttp" | "streamable_http") => Some("http"),
         Some("sse") => Some("sse"),
         Some("ws" | "websocket") => return Err("speaks WebSocket, which Trunkline does not".into()),

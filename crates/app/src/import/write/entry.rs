@@ -43,12 +43,21 @@ impl Writing<'_> {
     fn command(&mut self, name: &str) {
         let words = &self.spec.entry;
         self.head(words.transport.stdio, name);
-        let command = self.text("command");
-        self.put(words.command, command.into());
-        if let Some(args) = self.server.get("args").and_then(Value::as_array) {
-            let args: Vec<Value> =
-                args.iter().filter_map(Value::as_str).map(|arg| self.theirs(arg).into()).collect();
-            self.put("args", args.into());
+        let command = Value::from(self.text("command"));
+        let args = self.server.get("args").and_then(Value::as_array);
+        let args = args.map(|args| {
+            args.iter().filter_map(Value::as_str).map(|arg| self.theirs(arg).into()).collect()
+        });
+        match args {
+            args if words.command_is_list => {
+                let line = [vec![command], args.unwrap_or_default()].concat();
+                self.put(words.command, line.into());
+            }
+            Some(args) => {
+                self.put(words.command, command);
+                self.put("args", args.into());
+            }
+            None => self.put(words.command, command),
         }
         self.env();
         match self.server.contains_key("cwd") {
@@ -161,6 +170,9 @@ impl Writing<'_> {
                 "{title} cannot switch a server off in its file; this one is off in Trunkline"
             )),
             Switch::None | Switch::Enabled | Switch::Disabled => {}
+        }
+        if let (Some(key), Some(all)) = (words.tools.shown, words.tools.all) {
+            self.put(key, vec![all].into());
         }
         let lists = [("exposedTools", words.tools.shown), ("hiddenTools", words.tools.hidden)];
         for (ours, theirs) in lists {

@@ -33,6 +33,15 @@ pub(crate) fn config_text<'s>(
     Some(document.text())
 }
 
+/// One server's entry in the words of a client; or why the client cannot have it.
+pub(crate) fn client_entry(
+    owner: FileOwner,
+    name: &str,
+    server: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    entry::write(owner, name, server).map(|(entry, _)| entry)
+}
+
 /// In the words of `owner`.
 pub(crate) fn export(owner: FileOwner, servers: &[ImportedServer]) -> Exported {
     let mut troubles = Vec::new();

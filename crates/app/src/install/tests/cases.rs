@@ -4,10 +4,10 @@ use std::fs;
 
 use trunkline_catalog::client::Client;
 
-use super::kit::{Home, parsed};
+use super::kit::{Home, parsed, run};
+use crate::install::Launch;
 use crate::install::error::InstallError;
 use crate::install::report::InstallOutcome;
-use crate::install::run;
 
 const CURSOR: &str = ".cursor/mcp.json";
 const SECRETS: &str = r#"{
@@ -204,12 +204,12 @@ fn the_report_says_what_was_done_and_what_comes_next() {
 fn a_config_that_is_missing_or_is_the_clients_own_is_refused() {
     let home = Home::new();
     let mut request = home.request(Client::Cursor);
-    request.config = "nowhere.json".into();
+    request.launch = command("nowhere.json");
     let error = run(&request).unwrap_err();
     assert!(error.is_usage() && error.to_string().ends_with("/nowhere.json"), "{error}");
 
     home.write(CURSOR, "{}");
-    request.config = CURSOR.into();
+    request.launch = command(CURSOR);
     let error = run(&request).unwrap_err();
     assert!(matches!(error, InstallError::ConfigIsClientFile { .. }), "{error}");
 }
@@ -245,4 +245,8 @@ fn codex_servers_in_any_spelling_of_toml_are_joined() {
             assert!(home.read(".codex/config.toml").contains(line), "{line}");
         }
     }
+}
+
+fn command(config: &str) -> Launch {
+    Launch::Command { config: config.into(), variables: Vec::new(), flags: Vec::new() }
 }

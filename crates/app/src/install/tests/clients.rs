@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use trunkline_catalog::client::{Client, FileFormat};
 
-use super::kit::{Home, parsed};
+use super::kit::{Home, parsed, run};
 use crate::install::error::InstallError;
 use crate::install::report::InstallOutcome;
 use crate::install::uninstall::Removed;
-use crate::install::{locate, run, uninstall};
+use crate::install::{Launch, locate, uninstall};
 
 /// Client, file of the user, file of a project, key.
-const TABLE: [(Client, &str, Option<&str>, &str); 9] = [
+const TABLE: [(Client, &str, Option<&str>, &str); 17] = [
     (Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json", None, "mcpServers"),
     (Client::ClaudeCode, ".claude.json", Some(".mcp.json"), "mcpServers"),
     (Client::Cursor, ".cursor/mcp.json", Some(".cursor/mcp.json"), "mcpServers"),
@@ -20,6 +20,19 @@ const TABLE: [(Client, &str, Option<&str>, &str); 9] = [
     (Client::Zed, ".config/zed/settings.json", Some(".zed/settings.json"), "context_servers"),
     (Client::Windsurf, ".codeium/windsurf/mcp_config.json", None, "mcpServers"),
     (Client::Cline, ".cline/data/settings/cline_mcp_settings.json", None, "mcpServers"),
+    (Client::Copilot, ".copilot/mcp-config.json", Some(".github/mcp.json"), "mcpServers"),
+    (Client::Qwen, ".qwen/settings.json", Some(".qwen/settings.json"), "mcpServers"),
+    (Client::OpenCode, ".config/opencode/opencode.json", Some("opencode.json"), "mcp"),
+    (Client::Amp, ".config/amp/settings.json", Some(".amp/settings.json"), "amp.mcpServers"),
+    (Client::Crush, ".config/crush/crush.json", Some(".crush.json"), "mcp"),
+    (
+        Client::Continue,
+        ".continue/mcpServers/mcp.json",
+        Some(".continue/mcpServers/mcp.json"),
+        "mcpServers",
+    ),
+    (Client::Kiro, ".kiro/settings/mcp.json", Some(".kiro/settings/mcp.json"), "mcpServers"),
+    (Client::LmStudio, ".lmstudio/mcp.json", None, "mcpServers"),
 ];
 
 /// A file of that format which somebody has been using.
@@ -42,13 +55,25 @@ fn used(client: Client, key: &str) -> String {
 
 fn expected(home: &Home, client: Client) -> Value {
     let config = home.path.join("mcp.json").display().to_string();
-    let mut entry = json!({
-        "command": "/opt/bin/trunkline",
-        "args": ["--config", config, "--for", client.id()],
-    });
-    if matches!(client, Client::ClaudeCode | Client::VsCode | Client::Cline) {
-        entry["type"] = json!("stdio");
-    }
+    let args = ["--config", config.as_str(), "--for", client.id()];
+    let line = [&["/opt/bin/trunkline"], &args[..]].concat();
+    let mut entry = json!({ "command": "/opt/bin/trunkline", "args": args });
+    let more = match client {
+        Client::ClaudeCode | Client::VsCode | Client::Cline | Client::Continue => {
+            json!({"type": "stdio"})
+        }
+        Client::Codex => {
+            json!({"startup_timeout_sec": 30, "tool_timeout_sec": 600, "required": true})
+        }
+        Client::Copilot => json!({"type": "local", "tools": ["*"]}),
+        Client::Crush => json!({"type": "stdio", "timeout": 60}),
+        Client::OpenCode => {
+            return json!({"type": "local", "command": line, "enabled": true, "timeout": 30000});
+        }
+        _ => json!({}),
+    };
+    let more = more.as_object().unwrap().clone();
+    entry.as_object_mut().unwrap().extend(more);
     entry
 }
 
@@ -111,17 +136,19 @@ fn every_client_is_updated_in_place_and_keeps_what_the_user_added() {
         let old = match client {
             Client::Codex => old.replace("--for", "--debug\", \"--for").replace(
                 "[mcp_servers.trunkline]\n",
-                "[mcp_servers.trunkline]\nstartup_timeout_sec = 9 # slow disk\n",
+                "[mcp_servers.trunkline]\ncwd = \"/\" # slow disk\n",
             ),
             _ => old
-                .replace("\"trunkline\": {", "\"trunkline\": {\"timeout\": 9,")
+                .replace("\"trunkline\": {", "\"trunkline\": {\"mine\": 9,")
                 .replace("--for", "--debug\", \"--for"),
         };
         let path = home.write(file, &old);
         let mut wanted = parsed(&path);
-        wanted[key]["trunkline"]["command"] = json!("/opt/bin/trunkline");
-        let args = expected(&home, client)["args"].as_array().unwrap().clone();
-        wanted[key]["trunkline"]["args"] = [args, vec![json!("--debug")]].concat().into();
+        let expected = expected(&home, client);
+        wanted[key]["trunkline"]["command"] = expected["command"].clone();
+        let list = if expected.get("args").is_some() { "args" } else { "command" };
+        let args = expected[list].as_array().unwrap().clone();
+        wanted[key]["trunkline"][list] = [args, vec![json!("--debug")]].concat().into();
 
         assert_eq!(home.install(client).unwrap().outcome, InstallOutcome::Updated, "{client}");
         assert_eq!(parsed(&path), wanted, "{client}\n{}", home.read(file));
@@ -220,7 +247,9 @@ fn variables_of_the_config_are_named_for_the_clients_that_hold_them_back() {
         ),
     ] {
         let mut request = home.request(client);
-        request.variables = vec!["B_TOKEN".to_owned(), "A_TOKEN".to_owned(), "B_TOKEN".to_owned()];
+        let variables = ["B_TOKEN", "A_TOKEN", "B_TOKEN"].map(str::to_owned).to_vec();
+        request.launch =
+            Launch::Command { config: "mcp.json".into(), variables, flags: Vec::new() };
         let report = run(&request).unwrap();
         assert_eq!(parsed(&report.file)[key]["trunkline"][member], value, "{client}");
         assert_eq!(run(&request).unwrap().outcome, InstallOutcome::Unchanged, "{client}");
@@ -246,7 +275,8 @@ fn every_sample_gets_our_entry_and_is_its_old_self_after_uninstall() {
             std::fs::read_to_string(sample).unwrap_or_else(|error| panic!("{client}: {error}"));
         home.write(location.file.to_str().unwrap(), &before);
         assert_eq!(home.install(client).unwrap().outcome, InstallOutcome::Added, "{client}");
-        let gone = uninstall(&request.target, &request.folders, request.now).unwrap();
+        let gone = uninstall(&request.target, &request.folders, request.now, &|_, _, _| Vec::new())
+            .unwrap();
         assert_eq!(gone.outcome, Removed::Undone, "{client}");
         assert_eq!(std::fs::read_to_string(&location.file).unwrap(), before, "{client}");
     }

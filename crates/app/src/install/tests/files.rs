@@ -5,9 +5,8 @@ use std::fs;
 use serde_json::json;
 use trunkline_catalog::client::Client;
 
-use super::kit::{Home, parsed};
+use super::kit::{Home, parsed, run};
 use crate::install::apply::{CurrentFile, WriteOutcome};
-use crate::install::run;
 
 const CURSOR: &str = ".cursor/mcp.json";
 

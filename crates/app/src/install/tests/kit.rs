@@ -10,7 +10,7 @@ use trunkline_catalog::client::Client;
 
 use crate::install::error::InstallError;
 use crate::install::report::InstallReport;
-use crate::install::{EntryTarget, InstallRequest, Os, UserFolders, run};
+use crate::install::{EntryTarget, InstallRequest, Launch, Os, UserFolders, run as install};
 
 /// A home directory that is removed again.
 pub(super) struct Home {
@@ -40,9 +40,12 @@ impl Home {
                 dry_run: false,
                 force: false,
             },
-            config: "mcp.json".into(),
+            launch: Launch::Command {
+                config: "mcp.json".into(),
+                variables: Vec::new(),
+                flags: Vec::new(),
+            },
             executable: "/opt/bin/trunkline".into(),
-            variables: Vec::new(),
             folders: UserFolders {
                 os: Os::Linux,
                 home: Some(self.path.clone()),
@@ -83,6 +86,11 @@ impl Drop for Home {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Installs with a config that has none of the client's servers.
+pub(super) fn run(request: &InstallRequest) -> Result<InstallReport, InstallError> {
+    install(request, &|_, _| Vec::new())
 }
 
 /// Reads a client's file as the client would.

@@ -5,14 +5,14 @@ use std::fs;
 use serde_json::json;
 use trunkline_catalog::client::Client;
 
-use super::kit::{Home, parsed};
+use super::kit::{Home, parsed, run};
 use crate::install::error::InstallError;
 use crate::install::restore::PutBack;
 use crate::install::uninstall::Removed;
-use crate::install::{Extent, kept, restore, run, uninstall};
+use crate::install::{Extent, kept, restore, uninstall};
 
 /// Client and the user's file.
-const CLIENTS: [(Client, &str); 10] = [
+const CLIENTS: [(Client, &str); 18] = [
     (Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json"),
     (Client::ClaudeCode, ".claude.json"),
     (Client::Cursor, ".cursor/mcp.json"),
@@ -23,6 +23,14 @@ const CLIENTS: [(Client, &str); 10] = [
     (Client::Windsurf, ".codeium/windsurf/mcp_config.json"),
     (Client::Cline, ".cline/data/settings/cline_mcp_settings.json"),
     (Client::Goose, ".config/goose/config.yaml"),
+    (Client::Copilot, ".copilot/mcp-config.json"),
+    (Client::Qwen, ".qwen/settings.json"),
+    (Client::OpenCode, ".config/opencode/opencode.json"),
+    (Client::Amp, ".config/amp/settings.json"),
+    (Client::Crush, ".config/crush/crush.json"),
+    (Client::Continue, ".continue/mcpServers/mcp.json"),
+    (Client::Kiro, ".kiro/settings/mcp.json"),
+    (Client::LmStudio, ".lmstudio/mcp.json"),
 ];
 
 /// Files as people have them; `S` is the key of the servers.
@@ -75,6 +83,8 @@ fn samples(client: Client) -> Vec<String> {
     let key = match client {
         Client::VsCode => "servers",
         Client::Zed => "context_servers",
+        Client::OpenCode | Client::Crush => "mcp",
+        Client::Amp => "amp.mcpServers",
         _ => "mcpServers",
     };
     let with_key = |text: &&str| text.replace("\"S\"", &format!("\"{key}\""));
@@ -89,7 +99,8 @@ fn samples(client: Client) -> Vec<String> {
 impl Home {
     fn uninstall(&self, client: Client) -> Result<Removed, InstallError> {
         let request = self.request(client);
-        Ok(uninstall(&request.target, &request.folders, request.now)?.outcome)
+        Ok(uninstall(&request.target, &request.folders, request.now, &|_, _, _| Vec::new())?
+            .outcome)
     }
 
     fn restore(&self, client: Client, extent: Extent) -> Result<PutBack, InstallError> {
@@ -209,7 +220,7 @@ fn a_dry_run_changes_nothing() {
     let (text, files) = (home.read(".cursor/mcp.json"), home.beside(".cursor/mcp.json"));
     let mut request = home.request(Client::Cursor);
     request.target.dry_run = true;
-    uninstall(&request.target, &request.folders, request.now).unwrap();
+    uninstall(&request.target, &request.folders, request.now, &|_, _, _| Vec::new()).unwrap();
     restore(&request.target, None, Extent::Whole, &request.folders, request.now).unwrap();
     assert_eq!(home.read(".cursor/mcp.json"), text);
     assert_eq!(home.beside(".cursor/mcp.json"), files);

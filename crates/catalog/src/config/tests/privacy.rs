@@ -22,6 +22,11 @@ fn literal_values_are_masked_and_references_stay() {
         ),
         (r#""env": {"A": "é\n\"x", "B": "$U"}"#, r#""env": {"A": "******", "B": "$U"}"#),
         (r#""env": {"A": "p${w", "B": "$U"}"#, r#""env": {"A": "*${*", "B": "$U"}"#),
+        // What every program has is no secret, unless it looks like one.
+        (
+            r#""env": {"HOME": "/home/me/x", "TZ": "ghp_16C7e42F292c6912E771", "B": "$U"}"#,
+            r#""env": {"HOME": "/home/me/x", "TZ": "************************", "B": "$U"}"#,
+        ),
         (r#""args": ["$U", "--port", "80"]"#, r#""args": ["$U", "--port", "80"]"#),
         (
             r#""args": ["$U", "ghp_16C7e42F292c6912E771"]"#,

@@ -7,6 +7,8 @@ mod outline;
 mod value;
 mod write;
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use self::outline::{BlockMember, Body, Outline};
@@ -73,7 +75,17 @@ impl YamlText {
         };
         let mut wanted = self.root.clone();
         let at = parents.iter().try_fold(&mut wanted, |value, key| value.get_mut(*key));
-        let Some(Value::Object(members)) = at else { return Ok(()) };
+        let members = match at {
+            Some(Value::Object(members)) => members,
+            Some(Value::Array(items)) => {
+                let is_it = |item: &Value| item.get("name").and_then(Value::as_str) == Some(last);
+                let Some(index) = items.iter().position(is_it) else { return Ok(()) };
+                items.remove(index);
+                let is_last = items.is_empty();
+                return self.remove_item(parents, index, is_last, &wanted);
+            }
+            _ => return Ok(()),
+        };
         if members.shift_remove(*last).is_none() {
             return Ok(());
         }
@@ -82,9 +94,29 @@ impl YamlText {
         let mut lines = self.lines();
         lines.replace(member, "");
         if members.is_empty() && !parents.is_empty() {
-            lines.mark_empty(outline.find(parents).ok_or(DocumentProblem::Unusual)?)?;
+            lines.mark_empty(outline.find(parents).ok_or(DocumentProblem::Unusual)?, " {}")?;
         }
         self.accept(lines.text(), &wanted)
+    }
+
+    /// Takes the item of this index out of the list under `parents`.
+    fn remove_item(
+        &mut self,
+        parents: &[&str],
+        index: usize,
+        is_last: bool,
+        wanted: &Value,
+    ) -> Result<(), DocumentProblem> {
+        let outline = self.outline()?;
+        let list = outline.find(parents).ok_or(DocumentProblem::Unusual)?;
+        let item = items(&self.text, list).into_iter().nth(index);
+        let item = item.ok_or(DocumentProblem::Unusual)?;
+        let mut lines = self.lines();
+        lines.all.get_mut(item).ok_or(DocumentProblem::Unusual)?.fill(String::new());
+        if is_last {
+            lines.mark_empty(list, " []")?;
+        }
+        self.accept(lines.text(), wanted)
     }
 
     pub(super) fn holds_nothing(&self, path: &[&str]) -> bool {
@@ -185,11 +217,11 @@ impl YamlLines {
         Ok(())
     }
 
-    /// `key:` becomes `key: {}`: without members it would be nothing at all.
-    fn mark_empty(&mut self, parent: &BlockMember) -> Result<(), DocumentProblem> {
+    /// `key:` becomes `key: {}` or `key: []`: without members it would be nothing at all.
+    fn mark_empty(&mut self, parent: &BlockMember, nothing: &str) -> Result<(), DocumentProblem> {
         let line = self.all.get_mut(parent.lines.start).ok_or(DocumentProblem::Unusual)?;
         let colon = line.find(':').ok_or(DocumentProblem::Unusual)?;
-        line.insert_str(colon + 1, " {}");
+        line.insert_str(colon + 1, nothing);
         Ok(())
     }
 
@@ -200,6 +232,29 @@ impl YamlLines {
         }
         self.all.push(new.to_owned());
     }
+}
+
+/// The lines of each item of a list that is written as a block: from its dash to the next one. Comments and
+/// empty lines right before a dash belong to the item they stand above.
+fn items(text: &str, list: &BlockMember) -> Vec<Range<usize>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_dash = |line: &str| line.trim_start().starts_with("- ") || line.trim() == "-";
+    let inside = list.lines.start + 1..list.lines.end;
+    let line = |at: usize| lines.get(at).copied().unwrap_or_default();
+    let Some(first) = inside.clone().find(|at| is_dash(line(*at))) else { return Vec::new() };
+    let left = indent(line(first));
+    let is_item = |at: &usize| is_dash(line(*at)) && indent(line(*at)) == left;
+    let above = |at: usize| {
+        let is_note = |at: &usize| {
+            let bare = line(*at).trim_start();
+            bare.starts_with('#') && indent(line(*at)) <= left
+        };
+        (list.lines.start + 1..at).rev().take_while(is_note).last().unwrap_or(at)
+    };
+    let starts: Vec<usize> = inside.filter(is_item).map(above).collect();
+    let ends = starts.iter().skip(1).copied().chain([list.lines.end]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
 /// What has to be written to have `value` under these names: the first of them, and what is in it.

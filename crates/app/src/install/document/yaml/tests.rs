@@ -111,3 +111,28 @@ fn what_is_written_in_another_way_is_refused_and_not_spoilt() {
         matches!(twice, Err(DocumentProblem::Syntax { problem, .. }) if !problem.contains("s3cret"))
     );
 }
+
+#[test]
+fn an_item_of_a_list_leaves_by_its_name() {
+    let text = "a: 1\nlist:\n  # one\n  - name: x\n    args:\n      - y\n\n  # two\n  - name: z # so\n    env: {A: b}\n# end\nb: 2\n";
+    let without = |names: &[&str]| {
+        let mut yaml = YamlText::parse(text).unwrap();
+        names.iter().for_each(|name| yaml.remove(&["list", name]).unwrap());
+        yaml.text()
+    };
+    assert_eq!(without(&["none"]), text);
+    assert_eq!(
+        without(&["x"]),
+        "a: 1\nlist:\n  # two\n  - name: z # so\n    env: {A: b}\n# end\nb: 2\n"
+    );
+    assert_eq!(
+        without(&["z"]),
+        "a: 1\nlist:\n  # one\n  - name: x\n    args:\n      - y\n\n# end\nb: 2\n"
+    );
+    assert_eq!(without(&["x", "z"]), "a: 1\nlist: []\n# end\nb: 2\n");
+    let mut flat = YamlText::parse("list:\n- name: x\n- name: y\n").unwrap();
+    flat.remove(&["list", "x"]).unwrap();
+    assert_eq!(flat.text(), "list:\n- name: y\n");
+    let mut odd = YamlText::parse("list: [{name: x}]\n").unwrap();
+    assert_eq!(odd.remove(&["list", "x"]), Err(DocumentProblem::Unusual));
+}
