@@ -142,6 +142,32 @@ fn without_sharing_there_is_one_process() {
 }
 
 #[test]
+fn a_config_that_can_be_read_only_once_is_served_alone() {
+    let room = house();
+    let text = std::fs::read(room.path("mcp.json")).expect("the config");
+    std::fs::remove_file(room.path("mcp.json")).unwrap();
+    let pipe = room.path("mcp.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let writing = std::thread::spawn(move || std::fs::write(pipe, text));
+    let client = room.start_ready(&[]);
+    server_of(&client);
+    writing.join().unwrap().expect("it was read");
+    assert!(room.runtimes().is_empty());
+}
+
+#[test]
+fn a_front_that_has_nothing_to_do_is_small() {
+    let room = house();
+    let (client, direct) = (room.start_ready(&[]), room.start_ready(&["--no-shared"]));
+    let memory = |client: &Client| process::memory_kib(client.pid().as_raw_nonzero().get());
+    // A debug build needs more than the product; what counts is that the gateway is elsewhere.
+    let is_small = || memory(&client) < 8 * 1024 && memory(&client) * 2 < memory(&direct);
+    process::wait_until("the front gives back what its start took", LIMIT, is_small);
+    server_of(&client);
+}
+
+#[test]
 fn a_failed_server_is_told_on_the_standard_error_of_each_client() {
     let room = house();
     let config = std::fs::read_to_string(room.path("mcp.json")).expect("the config");

@@ -16,13 +16,10 @@ use crate::cli::Stdio;
 use crate::environment::Environment;
 
 /// Variables that servers inherit and that differ between a terminal, an editor and a desktop of one user
-/// without changing what a server does.
+/// without changing what a server does. `DISPLAY` is none of them: a server that opens a window needs it.
 const OF_THE_SEAT: &[&str] = &[
     "SHELL",
     "TERM",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "DBUS_SESSION_BUS_ADDRESS",
     "XDG_SESSION_ID",
     "XDG_SESSION_TYPE",
     "XDG_SESSION_CLASS",
@@ -221,6 +218,7 @@ mod tests {
             id("", None, &[], &[("PATH", "/a:/b")]),
             id("", None, &[("T", "a")], &[("PATH", "/b:/a")]),
             id("", None, &[("T", "a")], &[("PATH", "/a:/b"), ("HTTPS_PROXY", "http://p")]),
+            id("", None, &[("T", "a")], &[("PATH", "/a:/b"), ("DISPLAY", ":0")]),
             id("", Some("/w"), &[("T", "a")], &[("PATH", "/a:/b")]),
             id("--separator /", None, &[("T", "a")], &[("PATH", "/a:/b")]),
             id("--pass-env TERM", None, &[("T", "a")], &[("PATH", "/a:/b"), ("TERM", "xterm")]),

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::shared::directory::RuntimeDirectory;
@@ -134,12 +136,15 @@ impl RuntimeLink<'_> {
         command.args(&self.at.arguments).current_dir(&self.at.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(told)?;
-        let mut word = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            // Ends with the word, or with the process.
-            stdout.take(64).read_to_end(&mut word).map_err(told)?;
-        }
+        let Some(word) = child.stdout.take().and_then(word) else {
+            // It hangs. An error: it has ended just now.
+            drop(child.kill());
+            drop(child.wait());
+            let seconds = PATIENCE.as_secs();
+            return Err(format!("the shared runtime was not ready within {seconds} s"));
+        };
         if word == READY {
+            drop(child.stderr.take());
             self.started.push(child);
             return Ok(());
         }
@@ -154,6 +159,26 @@ impl RuntimeLink<'_> {
             false => {
                 Err(format!("the shared runtime has ended ({status}) at its start: {}", why.trim()))
             }
+        }
+    }
+}
+
+/// What a runtime says when it is ready, or nothing if it has ended. `None`: it says nothing for long.
+fn word(mut stdout: ChildStdout) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut word = Vec::new();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).ok()?;
+        match poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&left)) {
+            Ok(0) => return None,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        let mut piece = [0; 64];
+        match stdout.read(&mut piece) {
+            Ok(0) | Err(_) => return Some(word),
+            Ok(count) => word.extend_from_slice(piece.get(..count).unwrap_or_default()),
         }
     }
 }

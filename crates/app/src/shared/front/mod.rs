@@ -133,6 +133,10 @@ fn locate(
     let Ok(path) = settings::config_path(stdio.servers.config.as_deref(), environment) else {
         return Ok(None);
     };
+    // A pipe (`--config <(…)`) can be read once, by the process that serves.
+    if !std::fs::metadata(&path).is_ok_and(|about| about.is_file()) {
+        return Ok(None);
+    }
     let used = RefCell::new(BTreeMap::new());
     let look_up = |name: &str| {
         let value = environment.get(name);
