@@ -142,6 +142,24 @@ fn without_sharing_there_is_one_process() {
 }
 
 #[test]
+fn a_session_that_is_read_from_a_file_leaves_nothing_behind() {
+    let room = house();
+    let session = [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"file","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a:echo","arguments":{}}}"#,
+    ];
+    room.write("session.jsonl", session.join("\n"));
+    let mut command = room.trunkline(&["--start-timeout", "25"]);
+    command.stdin(std::fs::File::open(room.path("session.jsonl")).unwrap());
+    let end = command.output().unwrap();
+    let answers = String::from_utf8_lossy(&end.stdout).into_owned();
+    assert!(end.status.success() && answers.contains("\"pid\""), "{answers}");
+    assert!(room.runtimes().is_empty());
+    process::wait_gone(room.marker(), LIMIT).expect("no server is left");
+}
+
+#[test]
 fn a_config_that_can_be_read_only_once_is_served_alone() {
     let room = house();
     let text = std::fs::read(room.path("mcp.json")).expect("the config");

@@ -110,7 +110,15 @@ fn is_wanted(stdio: &Stdio, environment: &Environment) -> Result<bool, String> {
         Some("off" | "0" | "false" | "no") => false,
         Some(other) => return Err(format!("{SHARED} is {other:?}; it must be on or off")),
     };
-    Ok(by_variable && !stdio.no_shared && !stdio.simple)
+    Ok(by_variable && !stdio.no_shared && !stdio.simple && !is_script())
+}
+
+/// Is standard input a file? Then it is a recorded session and no client that comes again: nothing that it
+/// starts should stay behind.
+fn is_script() -> bool {
+    rustix::fs::fstat(rustix::stdio::stdin()).is_ok_and(|about| {
+        rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
+    })
 }
 
 fn linger(stdio: &Stdio, environment: &Environment) -> Result<Duration, String> {
