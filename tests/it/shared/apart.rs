@@ -148,6 +148,26 @@ fn a_socket_that_a_killed_runtime_left_is_no_obstacle() {
 }
 
 #[test]
+fn a_runtime_whose_files_were_tidied_away_takes_nothing_from_the_next_one() {
+    let room = house();
+    let first = room.start_ready(&[]);
+    let old = runtime_of(&room);
+    server_of(&first);
+    for entry in fs::read_dir(room.path("run/trunkline")).expect("the directory").flatten() {
+        if entry.path().extension().is_some_and(|it| it == "sock" || it == "lock") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let second = room.start_ready(&[]);
+    let pid = server_of(&second);
+    assert_eq!(room.runtimes().len(), 2);
+    drop(first);
+    process::wait_until("the first one ends", LIMIT, || !process::is_alive(old));
+    let third = room.start_ready(&[]);
+    assert_eq!(server_of(&third), pid, "the socket is still there");
+}
+
+#[test]
 fn where_nothing_can_be_shared_one_line_says_why_and_the_client_is_served() {
     let open = house();
     fs::create_dir(open.path("run/trunkline")).unwrap();
