@@ -1,7 +1,7 @@
 //! What keeps clients apart: their environment, their directory, other users, and places that cannot be used.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
 use kit::client::Client;
 use kit::room::Room;
@@ -148,6 +148,26 @@ fn a_socket_that_a_killed_runtime_left_is_no_obstacle() {
 }
 
 #[test]
+fn a_runtime_whose_files_were_tidied_away_takes_nothing_from_the_next_one() {
+    let room = house();
+    let first = room.start_ready(&[]);
+    let old = runtime_of(&room);
+    server_of(&first);
+    for entry in fs::read_dir(room.path("run/trunkline")).expect("the directory").flatten() {
+        if entry.path().extension().is_some_and(|it| it == "sock" || it == "lock") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let second = room.start_ready(&[]);
+    let pid = server_of(&second);
+    assert_eq!(room.runtimes().len(), 2);
+    drop(first);
+    process::wait_until("the first one ends", LIMIT, || !process::is_alive(old));
+    let third = room.start_ready(&[]);
+    assert_eq!(server_of(&third), pid, "the socket is still there");
+}
+
+#[test]
 fn where_nothing_can_be_shared_one_line_says_why_and_the_client_is_served() {
     let open = house();
     fs::create_dir(open.path("run/trunkline")).unwrap();
@@ -157,9 +177,17 @@ fn where_nothing_can_be_shared_one_line_says_why_and_the_client_is_served() {
     file.write("run", "");
     let linked = house();
     std::os::unix::fs::symlink("/tmp", linked.path("run/trunkline")).unwrap();
-    for (room, why) in
-        [(&open, "chmod 700"), (&file, "cannot be made"), (&linked, "cannot be opened")]
-    {
+    let foreign = house();
+    let theirs = foreign.path("run/trunkline");
+    fs::DirBuilder::new().mode(0o700).create(&theirs).unwrap();
+    // Only root can give a directory away; others cannot enter one that is not theirs.
+    let is_given = std::os::unix::fs::chown(&theirs, Some(12_345), None).is_ok();
+    let mut cases =
+        vec![(&open, "chmod 700"), (&file, "cannot be made"), (&linked, "cannot be opened")];
+    if is_given {
+        cases.push((&foreign, "belongs to another user (uid 12345)"));
+    }
+    for (room, why) in cases {
         let client = room.start_ready(&[]);
         server_of(&client);
         client.wait_stderr(&["servers are started for this client alone", why], LIMIT);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
@@ -110,12 +110,27 @@ impl<'r> Reload<'r> {
         Ok((path, config))
     }
 
-    /// Like `first`, for a runtime: each of its fronts has told what is odd about the config.
-    pub(super) fn first_quietly(&mut self) -> Result<(PathBuf, Config), SettingsError> {
+    /// Like `first`, for a runtime: each of its fronts has told what is odd about the config. Also names the
+    /// variables that it looks up.
+    pub(super) fn first_quietly(
+        &mut self,
+    ) -> Result<(PathBuf, Config, BTreeSet<String>), SettingsError> {
         let path = settings::config_path(self.wanted.servers.config.as_deref(), self.environment)?;
-        let config = settings::load(&path, self.wanted, self.environment)?;
+        let (config, used) = self.load(&path);
+        let config = config?;
         self.told.news(&config.warnings);
-        Ok((path, config))
+        Ok((path, config, used))
+    }
+
+    /// Reads the config, and notes the variables that it looks up.
+    fn load(&self, path: &Path) -> (Result<Config, SettingsError>, BTreeSet<String>) {
+        let used = RefCell::new(BTreeSet::new());
+        let look_up = |name: &str| {
+            used.borrow_mut().insert(name.to_owned());
+            self.environment.get(name)
+        };
+        let config = settings::load_with(path, self.wanted, self.environment, &look_up);
+        (config, used.into_inner())
     }
 
     /// From now on SIGHUP asks for the config to be read again.
@@ -135,7 +150,7 @@ impl<'r> Reload<'r> {
         mut self,
         apply: impl Fn(Vec<ServerSpec>, Vec<CustomTool>) -> Option<Applied>,
     ) -> Infallible {
-        let Some((path, mut watch)) = self.watched else {
+        let Some((path, mut watch)) = self.watched.take() else {
             loop {
                 asked(&mut self.hangup).await;
                 tracing::warn!("SIGHUP: there is no config file to read again (--config)");
@@ -149,15 +164,11 @@ impl<'r> Reload<'r> {
                     watch.acknowledge();
                 }
             }
-            let used = RefCell::new(BTreeSet::new());
-            let look_up = |name: &str| {
-                used.borrow_mut().insert(name.to_owned());
-                self.environment.get(name)
-            };
-            match settings::load_with(&path, self.wanted, self.environment, &look_up) {
+            let (config, used) = self.load(&path);
+            match config {
                 Ok(config) => {
                     if let Some(VariablesHook(hook)) = &self.on_variables {
-                        hook(&used.borrow());
+                        hook(&used);
                     }
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");

@@ -37,12 +37,11 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
     flags.servers.client = None; // each client has its own names
     let wanted = StartOptions { declared: Declared::everything(), ..StartOptions::stdio(&flags) };
     let mut reload = Reload::prepare(&wanted, environment);
-    let config = match reload.first_quietly() {
-        Ok(config) => config,
+    let (path, config, first_used) = match reload.first_quietly() {
+        Ok(read) => read,
         Err(error) => return refuse(&error, environment),
     };
-    let path = config.0.clone();
-    let options = match settings::options(&wanted, &config.0, config.1, environment) {
+    let options = match settings::options(&wanted, &path, config, environment) {
         Ok(options) => {
             let listings = listing_cache::listings_for(Some(&path), environment);
             let run = run_policy(wanted.restart, listings.is_some());
@@ -54,7 +53,11 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         let attendance = Arc::new(Attendance::default());
         let parting = Arc::clone(&attendance);
         let own = socket.digests(environment)?;
-        let reload = reload.on_hangup()?.on_variables(move |used| parting.part(used, &own));
+        let reload = reload.on_hangup()?.on_variables(move |used| {
+            parting.part(used, &own);
+            // Whoever comes now looks for a runtime by these variables, and finds another one.
+            parting.set_outdated(*used != first_used);
+        });
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let (orders, ordered) = mpsc::channel(ORDERS);

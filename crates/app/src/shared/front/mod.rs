@@ -125,7 +125,7 @@ fn linger(stdio: &Stdio, environment: &Environment) -> Result<Duration, String> 
     match (stdio.linger, environment.filled(LINGER)) {
         (Some(linger), _) => Ok(linger),
         (None, Some(text)) => {
-            crate::cli::seconds(&text).map_err(|why| format!("{LINGER} is {text:?}; it {why}"))
+            crate::cli::seconds(&text).map_err(|why| format!("{LINGER} is {text:?}: {why}"))
         }
         (None, None) => Ok(USUAL_LINGER),
     }
@@ -183,4 +183,51 @@ fn locate(
     arguments.extend(["--config".into(), here.join(&path).into_os_string()]);
     let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
     Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        stdio: Stdio,
+    }
+
+    fn flags(line: &str) -> Stdio {
+        Line::parse_from(format!("trunkline {line}").split_whitespace()).stdio
+    }
+
+    #[test]
+    fn sharing_is_usual_and_can_be_switched_off() {
+        for (line, variable, expected) in [
+            ("", None, Ok(true)),
+            ("", Some("on"), Ok(true)),
+            ("", Some(""), Ok(true)),
+            ("", Some("off"), Ok(false)),
+            ("", Some("0"), Ok(false)),
+            ("--no-shared", Some("on"), Ok(false)),
+            ("--simple", None, Ok(false)),
+            ("", Some("maybe"), Err(())),
+        ] {
+            let variables: Vec<_> = variable.map(|value| (SHARED, value)).into_iter().collect();
+            let is_wanted = is_wanted(&flags(line), &Environment::of(&variables));
+            assert_eq!(is_wanted.map_err(|_| ()), expected, "{line} {variable:?}");
+        }
+    }
+
+    #[test]
+    fn a_runtime_lingers_as_the_flag_says_or_the_variable() {
+        let lingers = |line: &str, variables: &[(&str, &str)]| {
+            linger(&flags(line), &Environment::of(variables))
+        };
+        assert_eq!(lingers("", &[]), Ok(Duration::from_secs(600)));
+        assert_eq!(lingers("", &[(LINGER, "2m")]), Ok(Duration::from_secs(120)));
+        assert_eq!(lingers("--linger 0", &[(LINGER, "2m")]), Ok(Duration::ZERO));
+        let why = lingers("", &[(LINGER, "soon")]).unwrap_err();
+        assert!(why.starts_with("TRUNKLINE_LINGER is \"soon\": "), "{why}");
+    }
 }

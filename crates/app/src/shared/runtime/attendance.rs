@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -14,6 +15,8 @@ use crate::shared::hello::ClientHello;
 pub(crate) struct Attendance {
     /// A leaf lock: held for a look or a change.
     clients: Mutex<Vec<Attendant>>,
+    /// No client can find this runtime any more.
+    is_outdated: AtomicBool,
     /// How many there are, and how long to stay without any; `None`: none has come yet.
     now: watch::Sender<(usize, Option<Duration>)>,
 }
@@ -71,6 +74,12 @@ impl Attendance {
         }
     }
 
+    /// Says whether clients that come from now on find another runtime.
+    pub(crate) fn set_outdated(&self, is_outdated: bool) {
+        // Relaxed: the flag publishes nothing else.
+        self.is_outdated.store(is_outdated, Ordering::Relaxed);
+    }
+
     /// Resolves when no client has been here for as long as the last one wanted, or at most for `first`
     /// if none has ever come. `is_outdated`: nobody will come any more, so nobody is waited for.
     pub(super) async fn lingered(&self, first: Duration, is_outdated: impl Fn() -> bool) {
@@ -79,7 +88,10 @@ impl Attendance {
             let (clients, linger) = *now.borrow_and_update();
             let wait = match linger {
                 None => first,
-                Some(_) if clients == 0 && is_outdated() => Duration::ZERO,
+                // Relaxed: the flag publishes nothing else.
+                Some(_) if self.is_outdated.load(Ordering::Relaxed) || is_outdated() => {
+                    Duration::ZERO
+                }
                 Some(linger) => linger,
             };
             tokio::select! {

@@ -7,7 +7,7 @@ mod report;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,8 @@ pub(crate) struct OwnSocket {
     directory: RuntimeDirectory,
     id: String,
     listener: UnixListener,
+    /// The socket's file.
+    file: Option<(u64, u64)>,
     /// Two runtimes never own one socket.
     _lock: File,
 }
@@ -52,7 +54,8 @@ impl OwnSocket {
         }
         let listener = UnixListener::bind(&path).map_err(told)?;
         listener.set_nonblocking(true).map_err(told)?;
-        Ok(Some(Self { directory, id: id.to_owned(), listener, _lock: lock }))
+        let file = file_at(&path);
+        Ok(Some(Self { directory, id: id.to_owned(), listener, file, _lock: lock }))
     }
 
     /// A keyed hash of each variable of this process.
@@ -70,11 +73,21 @@ impl OwnSocket {
 
     /// From now on the next runtime can be started, while this one still ends.
     fn give_up(self) {
-        let Self { directory, id, listener, _lock } = self;
-        drop(std::fs::remove_file(directory.socket(&id)));
+        let Self { directory, id, listener, file, _lock } = self;
+        let path = directory.socket(&id);
+        // Files below /tmp are tidied away, and another runtime may have made its own since.
+        if file_at(&path) == file {
+            drop(std::fs::remove_file(path));
+        }
         // Clients that have connected and were not accepted notice, and try again.
         drop(listener);
     }
+}
+
+/// Which file is at this path.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let about = std::fs::symlink_metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 /// Tells the front that started us that we listen, and lets go of its streams.
