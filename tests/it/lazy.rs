@@ -97,6 +97,23 @@ fn a_server_that_is_remembered_is_started_by_the_first_request_that_needs_it() {
     }
 }
 
+/// It is tried as often as the breaker allows; then the caller learns what the server said.
+#[test]
+fn a_call_to_a_server_that_does_not_start_any_more_says_why() {
+    let room = Room::new();
+    room.config([("lazy", entry(&room, "lazy", &json!({})))]);
+    run_once(&room, 1);
+    let broken = say::steps([say::stderr("the key of the railway is missing\n"), say::exit(3)]);
+    room.fake("lazy").at_start(broken).entry(); // the same entry, and another script
+    let client = start(command(&room));
+    assert_eq!(client.list_names(), ["lazy:echo"]);
+    let answer = client.call("lazy:echo", "{}");
+    for part in ["the key of the railway is missing", "did not run"] {
+        assert!(answer.message().contains(part), "{part}: {answer}");
+    }
+    client.wait_list("its tools have left", LIMIT, <[String]>::is_empty);
+}
+
 #[test]
 fn on_its_first_start_ever_a_server_is_started_and_the_list_waits_for_it() {
     let room = Room::new();

@@ -52,7 +52,7 @@ fn k24_a_name_is_never_handed_from_one_tool_to_another() {
         ),
         ("a:b", room.fake("ab").tool("echo", say::echo()).on("initialize", slow).entry()),
     ]);
-    let client = room.start(&["--start-timeout", "0.5"]);
+    let client = room.start(&["--start-timeout", "0.5", "--no-restart"]);
     client.wait_list("the first server", LIMIT, |names| names.contains(&"a:b:echo".to_owned()));
     room.open_gate("late");
     client.wait_list("both servers", LIMIT, |names| {

@@ -8,6 +8,7 @@ use kit::line::Line;
 use kit::mcp::Speak as _;
 use kit::modern::Modern;
 use kit::room::Room;
+use kit::serve::Serve;
 use kit::{LIMIT, bin, ledger, process, say, scan};
 use serde_json::{Value, json};
 
@@ -94,6 +95,22 @@ fn a_stateless_client_is_listed_everything_at_once_as_well() {
         result_of(&list).contains(r#""ttlMs":0"#),
         "it may change when the server is up: {list}"
     );
+}
+
+#[test]
+fn over_http_every_list_is_there_at_once_and_a_call_waits_as_well() {
+    let room = Room::new();
+    room.config([("rail", rail(&room, &[&tool("go")]))]);
+    run_once(&room, 1);
+    let mut command = room.serve_command(&PATIENT);
+    command.env("XDG_CACHE_HOME", cache(&room)).env_remove("TRUNKLINE_CACHE");
+    let serve = Serve::start(command);
+    let client = serve.http();
+    assert_eq!(client.list_names(), ["rail.go"]);
+    let call = client.begin("rail.go", "{}");
+    client.ask("ping", "{}").result();
+    room.open_gate("go");
+    client.answer(&call, LIMIT).result();
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::upstream::lifecycle::definition::Restart;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::start_gate::StartGate;
-use crate::upstream::lifecycle::state::{Failure, Retry, State, Status};
+use crate::upstream::lifecycle::state::{Failure, Phase, Retry, State, Status};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::stdio::launch::Inherited;
 
@@ -89,8 +89,9 @@ pub(in crate::upstream) fn announce(server: &Server, supervisor: &Supervisor, fa
         status.failed_at = Some(Instant::now());
         status.retry = retry;
     });
-    // Whoever waits for a server that waits for a login is told what to do.
-    let why = if failure.needs_login { failure.to_string() } else { failure.what.clone() };
+    // Whoever waits for a server that did not start, or waits for a login, is told what to do.
+    let has_run = failure.phase == Phase::Runtime && !failure.needs_login;
+    let why = if has_run { failure.what.clone() } else { failure.to_string() };
     match retry {
         // While the circuit is closed, the server is expected soon: its tools stay listed and its
         // calls wait.
