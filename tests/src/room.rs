@@ -155,8 +155,11 @@ impl Room {
     }
 
     /// A cache of its own for each gateway: what one has remembered must not change what another does,
-    /// unless a test is about that.
+    /// unless a test is about that. Clients that share a runtime have one cache.
     pub(crate) fn fresh_cache(&self) -> PathBuf {
+        if self.is_shared {
+            return self.path("remembered");
+        }
         static NEXT: AtomicU32 = AtomicU32::new(0);
         self.path(&format!("remembered-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
     }

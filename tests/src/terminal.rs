@@ -66,6 +66,15 @@ impl Terminal {
         self.screen.text()
     }
 
+    /// What it has shown but for the line that counts the servers which start: that comes on a slow machine, and
+    /// is erased.
+    pub fn remains(&self) -> String {
+        let shown = self.shown();
+        let mut pieces = shown.split("\r\u{1b}[K");
+        let first = pieces.next().unwrap_or_default().to_owned();
+        first + &pieces.filter(|piece| !piece.starts_with("starting servers: ")).collect::<String>()
+    }
+
     /// Waits until the screen has shown this.
     #[track_caller]
     pub fn wait(&self, part: &str) {

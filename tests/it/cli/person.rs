@@ -129,7 +129,7 @@ fn nothing_a_server_says_controls_the_terminal() {
     {
         let mut terminal = Terminal::spawn(&place.command(arguments));
         terminal.finish();
-        let shown = terminal.shown();
+        let shown = terminal.remains();
         assert!(
             shown.contains("a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}e"),
             "{arguments:?}: {shown:?}"
@@ -156,9 +156,9 @@ fn lines_are_cut_to_the_screen_and_data_is_not_dumped() {
     });
     let mut terminal = Terminal::spawn(&place.command(&["tools"]));
     assert_eq!(terminal.finish(), Some(0));
-    let shown = terminal.shown();
+    let shown = terminal.remains();
     assert_eq!(shown.trim_end().chars().count(), 80, "{shown:?}");
     let mut terminal = Terminal::spawn(&place.command(&["resources", "x://b"]));
     assert_eq!(terminal.finish(), Some(0));
-    assert_eq!(terminal.shown(), "[x://b image/png, 6 bytes]\r\n");
+    assert_eq!(terminal.remains(), "[x://b image/png, 6 bytes]\r\n");
 }

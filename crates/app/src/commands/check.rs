@@ -88,7 +88,7 @@ pub(super) fn started_and<T>(
     let progress = StatusLine::new();
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
-        settled(&gateway, &progress).await;
+        settled(&gateway, &progress, Duration::ZERO).await;
         let statuses: Vec<_> = gateway.statuses().into_iter().zip(gateway.exposed()).collect();
         let seen = look(&gateway);
         gateway.stop().await;

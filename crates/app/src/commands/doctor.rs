@@ -152,7 +152,7 @@ fn living(
     let (statuses, tools, served, results) = block_on(async {
         let gateway = Gateway::start(options)?;
         let client = gateway.local(b"{}");
-        settled(&gateway, &status).await;
+        settled(&gateway, &status, Duration::ZERO).await;
         let statuses = gateway.statuses();
         let listed = client.request("tools/list", b"{}").await.unwrap_or_default();
         let tools: Value = serde_json::from_slice(&listed).unwrap_or_default();

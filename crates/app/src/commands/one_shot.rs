@@ -14,7 +14,7 @@ use crate::cli::ClientTarget;
 use crate::client::{self, line};
 use crate::commands::notifications::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
-use crate::commands::starting::settled;
+use crate::commands::starting::{UNREMARKED, settled};
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
@@ -111,7 +111,7 @@ async fn visited(
 ) -> Result<u8, CommandError> {
     let capabilities: &[u8] = if manner.person { CAPABILITIES } else { b"{}" };
     let client = gateway.local(capabilities);
-    settled(gateway, status).await;
+    settled(gateway, status, UNREMARKED).await;
     status.clear();
     let statuses = gateway.statuses();
     if let (Some(url), [(_, only)]) = (&manner.target.url, statuses.as_slice()) {

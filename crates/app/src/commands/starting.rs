@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::interval;
+use tokio::time::{Instant, interval_at};
 use trunkline_gateway::{Gateway, State, Status};
 
 use crate::client::line;
@@ -11,9 +11,12 @@ use crate::terminal::StatusLine;
 /// How often the line is redrawn; a person reads no faster.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Waits until every server has started or failed, or their time is over.
-pub(super) async fn settled(gateway: &Gateway, progress: &StatusLine) {
-    let mut clock = interval(LOOK);
+/// A command that answers within this time shows nothing but its answer.
+pub(super) const UNREMARKED: Duration = Duration::from_secs(1);
+
+/// Waits until every server has started or failed, or their time is over. `quiet`: how long nothing is said.
+pub(super) async fn settled(gateway: &Gateway, progress: &StatusLine, quiet: Duration) {
+    let mut clock = interval_at(Instant::now() + quiet, LOOK);
     let settled = gateway.settled();
     tokio::pin!(settled);
     loop {
