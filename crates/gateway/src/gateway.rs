@@ -114,6 +114,7 @@ impl Gateway {
         let provisions = Services {
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
+            declared: supervisor.declared.clone(),
             listings: options.listings.map(Arc::new),
             waits_for_restart: options.run.restart == Restart::Always,
             patience: options.limits.start,

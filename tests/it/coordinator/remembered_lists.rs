@@ -97,14 +97,50 @@ fn a_stateless_client_is_listed_everything_at_once_as_well() {
     );
 }
 
+/// A server may list other tools to a client that can do something else.
+#[test]
+fn what_was_listed_to_a_client_that_can_do_less_is_not_listed_to_one_that_can_do_more() {
+    let room = Room::new();
+    let rail = |start: &str| {
+        let mut entry = rail(&room, &[&tool("go")]);
+        entry["start"] = json!(start);
+        entry
+    };
+    for start in ["eager", "lazy"] {
+        room.config([("rail", rail(start))]);
+        run_once(&room, 1);
+        let client = Client::spawn(command(&room, &PATIENT));
+        client.initialize_with("2025-11-25", r#"{"elicitation":{"form":{}}}"#);
+        let list = client.fresh_id();
+        client.send_line(format!(r#"{{"jsonrpc":"2.0","id":{list},"method":"tools/list"}}"#));
+        client.ask("ping", "{}").result();
+        let is_answer = |line: &Line| line.id() == Some(list.as_bytes());
+        let early = client.try_wait_for(std::time::Duration::ZERO, is_answer);
+        assert_eq!(early, None, "{start}: the server has listed nothing to this client");
+        room.open_gate("go");
+        let answer = client.answer(list.as_bytes(), LIMIT);
+        assert!(result_of(&answer).contains("rail:go"), "{start}: {answer}");
+        client.close_stdin();
+        client.wait_exit(LIMIT);
+    }
+}
+
 #[test]
 fn over_http_every_list_is_there_at_once_and_a_call_waits_as_well() {
     let room = Room::new();
     room.config([("rail", rail(&room, &[&tool("go")]))]);
-    run_once(&room, 1);
-    let mut command = room.serve_command(&PATIENT);
-    command.env("XDG_CACHE_HOME", cache(&room)).env_remove("TRUNKLINE_CACHE");
-    let serve = Serve::start(command);
+    let serve = || {
+        let mut command = room.serve_command(&PATIENT);
+        command.env("XDG_CACHE_HOME", cache(&room)).env_remove("TRUNKLINE_CACHE");
+        Serve::start(command)
+    };
+    // Servers of `serve` hear of other capabilities than those of one client.
+    room.open_gate("go");
+    let first = serve();
+    process::wait_until("it is remembered", LIMIT, || files(&cache(&room)).len() == 1);
+    drop(first);
+    std::fs::remove_file(room.path("go")).expect("the gate is a file");
+    let serve = serve();
     let client = serve.http();
     assert_eq!(client.list_names(), ["rail.go"]);
     let call = client.begin("rail.go", "{}");

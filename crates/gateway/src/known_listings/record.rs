@@ -34,6 +34,8 @@ pub(crate) struct Content {
     pub(crate) is_modern: bool,
     /// `capabilities` as the server wrote it, an object.
     pub(crate) capabilities: Option<Vec<u8>>,
+    /// The capabilities of clients that the server was told, an object: it may list by them.
+    pub(crate) told: Vec<u8>,
     /// `None`: they are not remembered, all or none of them.
     pub(crate) pages: Option<Pages>,
 }
@@ -70,6 +72,7 @@ impl Content {
         add(Some(self.protocol.as_bytes()));
         add(Some(era_word(self.is_modern).as_bytes()));
         add(self.capabilities.as_deref());
+        add(Some(&self.told));
         add(self.pages.as_ref().map(|_| &b"lists"[..]));
         self.pages.iter().flatten().for_each(|page| add(page.as_deref()));
         hex(digest.finish().as_ref())
@@ -77,7 +80,7 @@ impl Content {
 }
 
 /// Files of another format are not read.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// Why a file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +98,8 @@ impl KnownListing {
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
-        let Content { title, instructions, identity, protocol, is_modern, capabilities, pages } =
-            &self.content;
+        let Content { title, instructions, identity, protocol, is_modern, .. } = &self.content;
+        let Content { capabilities, told, pages, .. } = &self.content;
         let (first, last) = (self.first_seen, self.last_seen);
         let mut out =
             format!(r#"{{"format":{FORMAT},"first_seen":{first},"last_seen":{last}"#).into_bytes();
@@ -118,6 +121,8 @@ impl KnownListing {
             out.extend_from_slice(b",\"capabilities\":");
             out.extend_from_slice(capabilities);
         }
+        out.extend_from_slice(b",\"told\":");
+        out.extend_from_slice(told);
         if let Some(pages) = pages {
             let pages = ListKind::ALL.into_iter().zip(pages);
             let pages = pages.filter_map(|(kind, page)| Some((kind.member(), page.as_ref()?)));
@@ -150,6 +155,7 @@ impl KnownListing {
             protocol,
             era,
             capabilities,
+            told,
             lists,
         ] = pick(bytes, MEMBERS);
         match format.and_then(number) {
@@ -168,6 +174,7 @@ impl KnownListing {
                 protocol: text(protocol)?,
                 is_modern: is_modern(&text(era)?)?,
                 capabilities: object(capabilities),
+                told: object(told)?,
                 pages: lists
                     .map(|lists| pick(lists, ListKind::ALL.map(ListKind::member)).map(object)),
             };
@@ -179,7 +186,7 @@ impl KnownListing {
     }
 }
 
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 13] = [
     "format",
     "first_seen",
     "last_seen",
@@ -191,6 +198,7 @@ const MEMBERS: [&str; 12] = [
     "protocol",
     "era",
     "capabilities",
+    "told",
     "lists",
 ];
 
@@ -222,6 +230,7 @@ mod tests {
             protocol: "2025-06-18".to_owned(),
             is_modern: true,
             capabilities: Some(br#"{"extensions":{"a/x":{ "n":1.0 }}}"#.to_vec()),
+            told: br#"{"roots":{}}"#.to_vec(),
             pages: Some([Some(br#"{"tools":[{"name" : "a"}]}"#.to_vec()), None, None, None]),
         }
     }

@@ -87,6 +87,8 @@ ranks! {
     /// A leaf.
     ServerKept
     /// A leaf.
+    ServerListedFor
+    /// A leaf.
     ServerVerdict
     /// A leaf.
     RememberedListing

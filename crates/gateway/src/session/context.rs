@@ -10,7 +10,7 @@ use crate::events::EventSink;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
 use crate::registry::{Registry, View, Views};
-use crate::upstream::{Declared, Supervisor};
+use crate::upstream::{Declared, Server, Supervisor};
 
 /// What every session of a gateway shares.
 #[derive(Clone, Debug)]
@@ -40,6 +40,16 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
+    /// The client has said what it can do, which decides what servers are told and list.
+    pub(crate) fn declare(&self, capabilities: &[u8]) {
+        let is_first = self.declared.settle(capabilities);
+        let is_hidden = |server: &Arc<Server>| server.is_listed_for_others();
+        // Lists that were made before must not be answered any more.
+        if is_first && self.registry.servers().iter().any(is_hidden) {
+            self.registry.offers.bump();
+        }
+    }
+
     /// A context for clients of one kind, under the names that they can use.
     pub(crate) fn for_client(&self, client: ClientKind) -> Self {
         Self { view: self.views.of(Some(client)), ..self.clone() }

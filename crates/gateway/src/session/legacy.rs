@@ -38,7 +38,7 @@ pub(super) fn answer_own<'r>(
     let context = &asked.session.context;
     if !matches!(route, Route::Initialize | Route::Ping) {
         // A client that has declared no capabilities has none.
-        context.declared.settle(b"{}");
+        context.declare(b"{}");
     }
     // JSON-RPC 2.0, 4: an id must not be used again while its request is open; two answers could
     // not be told apart.
@@ -88,7 +88,7 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     let info = member(params, "clientInfo").unwrap_or_default();
     session.client.declares(capabilities);
     session.client.introduces_itself(info, &passed_on(capabilities));
-    context.declared.settle(capabilities);
+    context.declare(capabilities);
     let name = member(info, "name").and_then(decode);
     let version = member(info, "version").and_then(decode).unwrap_or_default();
     tracing::debug!(client = ?name, %version, revision = agreed.as_str(), "a client says hello");

@@ -20,7 +20,7 @@ pub(super) fn admit(asked: &SessionRequest<'_>, how: &Stateless) -> Result<(), C
     // Relaxed: if two requests race, `settle` keeps the first declaration.
     let is_first = !session.declared.load(Ordering::Relaxed);
     if is_first && !session.declared.swap(true, Ordering::Relaxed) {
-        session.context.declared.settle(message.text(message.params.meta.capabilities));
+        session.context.declare(message.text(message.params.meta.capabilities));
     }
     if let Some(at) = message.params.input_responses
         && !at.of(message.bytes).starts_with(b"{")

@@ -38,8 +38,8 @@ impl Declared {
         Self(watch::Sender::new(None))
     }
 
-    /// The client has said what it can do. Only its first word counts.
-    pub(crate) fn settle(&self, capabilities: &[u8]) {
+    /// The client has said what it can do. Only its first word counts: true if it was that.
+    pub(crate) fn settle(&self, capabilities: &[u8]) -> bool {
         self.0.send_if_modified(|declared| {
             // Servers that are running were told already: what a later client can do is checked
             // when it is asked.
@@ -48,7 +48,17 @@ impl Declared {
                 *declared = Some(passed_on(capabilities).into());
             }
             first
-        });
+        })
+    }
+
+    /// What servers are told now; `None`: the client has not said it yet.
+    pub(crate) fn now(&self) -> Option<Arc<[u8]>> {
+        self.0.borrow().clone()
+    }
+
+    /// What a server was told that runs.
+    pub(crate) fn told(&self) -> Arc<[u8]> {
+        self.now().unwrap_or_else(|| EVERYTHING.into())
     }
 
     pub(crate) async fn get(&self) -> Arc<[u8]> {
@@ -78,6 +88,12 @@ pub(crate) fn object_of<'a>(members: impl Iterator<Item = (Cow<'a, str>, &'a [u8
     }
     out.push(b'}');
     out
+}
+
+impl Default for Declared {
+    fn default() -> Self {
+        Self::everything()
+    }
 }
 
 #[cfg(test)]

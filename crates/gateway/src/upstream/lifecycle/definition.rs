@@ -9,6 +9,7 @@ use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start,
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
 use crate::login::Logins;
+use crate::upstream::lifecycle::declared::Declared;
 
 /// What its entry in the config says, but for its name and what is shown of it.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub(crate) struct Services {
     pub(crate) patience: Duration,
     /// When servers run, where their entries do not say it.
     pub(crate) run: RunPolicy,
+    /// What servers are told that clients can do: their lists may depend on it.
+    pub(crate) declared: Declared,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Who knows the logins of servers.

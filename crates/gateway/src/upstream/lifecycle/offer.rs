@@ -9,6 +9,7 @@ use trunkline_catalog::config::ServerSpec;
 
 use crate::lock::{Mutex, rank};
 use crate::upstream::connection::Connection;
+use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Services;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::remembered::Remembered;
@@ -28,6 +29,9 @@ pub(in crate::upstream) struct ServerOffer {
     pub(super) before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
     /// What it offered when it was last there, while it is expected.
     pub(super) kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    /// What is kept was remembered, and the server was told these capabilities when it listed that.
+    listed_for: Mutex<Option<Vec<u8>>, rank::ServerListedFor>,
+    declared: Declared,
     /// What is kept is of a server that this one took the place of.
     was_handed_over: AtomicBool,
     /// What it said when it last ran; `None`: nothing is remembered.
@@ -46,14 +50,39 @@ impl ServerOffer {
         let (remembered, listing) = Remembered::read(listings, spec);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
         let listing = listing.filter(|_| services.waits_for_restart);
-        let kept = Mutex::new(listing.map(Arc::new));
-        Self { kept, remembered: Some(remembered), ..Self::default() }
+        let (listing, told) = listing.unzip();
+        Self {
+            kept: Mutex::new(listing.map(Arc::new)),
+            listed_for: Mutex::new(told),
+            declared: services.declared.clone(),
+            remembered: Some(remembered),
+            ..Self::default()
+        }
     }
 
     /// What it lists, or listed before it went and is expected back.
     pub(super) fn listing(&self) -> Option<Arc<Listing>> {
         let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
-        live.or_else(|| self.kept.lock().clone())
+        live.or_else(|| self.kept())
+    }
+
+    /// What it offered when it was last there, if this client may be shown it: a server may list other tools
+    /// to a client that can do something else.
+    pub(super) fn kept(&self) -> Option<Arc<Listing>> {
+        if self.is_of_others() { None } else { self.kept.lock().clone() }
+    }
+
+    /// Was what is kept listed for a client that declares something else?
+    pub(super) fn is_of_others(&self) -> bool {
+        let told = self.listed_for.lock();
+        let is_other = |told: &Vec<u8>| self.declared.now().is_some_and(|now| **told != *now);
+        told.as_ref().is_some_and(is_other)
+    }
+
+    /// It is away, and what it listed to this gateway is kept.
+    pub(super) fn keep(&self, listing: Arc<Listing>) {
+        *self.listed_for.lock() = None;
+        *self.kept.lock() = Some(listing);
     }
 
     /// What it said of itself in its handshake, now or when it last ran.
@@ -75,7 +104,7 @@ impl ServerOffer {
     pub(super) fn take_over(&self, listing: Arc<Listing>) {
         // Relaxed: read by the same thread, when the server is started.
         self.was_handed_over.store(true, Ordering::Relaxed);
-        *self.kept.lock() = Some(listing);
+        self.keep(listing);
     }
 
     pub(super) fn was_handed_over(&self) -> bool {

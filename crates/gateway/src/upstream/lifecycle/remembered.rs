@@ -34,14 +34,16 @@ struct LastRecord {
 
 impl Remembered {
     /// Reads one file: clients may ask as soon as servers are being started. The second is what the server
-    /// listed, if that is remembered.
+    /// listed, if that is remembered, and what it was told that clients can do.
     pub(in crate::upstream) fn read(
         listings: &Arc<KnownListings>,
         spec: &ServerSpec,
-    ) -> (Self, Option<Listing>) {
+    ) -> (Self, Option<(Listing, Vec<u8>)>) {
         let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
         let known = listings.read(&entry);
-        let listing = known.as_ref().and_then(|known| listing_of(known.content.pages.as_ref()?));
+        let listing = known.as_ref().and_then(|known| {
+            Some((listing_of(known.content.pages.as_ref()?)?, known.content.told.clone()))
+        });
         let last = known.map(|known| LastRecord {
             hash: known.content.hash(),
             first_seen: known.first_seen,
@@ -73,9 +75,10 @@ impl Remembered {
         &self,
         key: &str,
         (hello, listing): (&Arc<ServerHello>, &Listing),
+        told: &[u8],
         secrets: &Secrets,
     ) {
-        let content = content_of(hello, listing, secrets);
+        let content = Content { told: told.to_vec(), ..content_of(hello, listing, secrets) };
         let (hash, now) = (content.hash(), seconds(SystemTime::now()));
         let mut last = self.last.lock();
         let same = last.as_ref().filter(|last| last.hash == hash);
@@ -114,6 +117,7 @@ fn content_of(hello: &ServerHello, listing: &Listing, secrets: &Secrets) -> Cont
         protocol: clean(&Some(hello.protocol.clone())).unwrap_or_default(),
         is_modern: hello.era == Era::Modern,
         capabilities,
+        told: b"{}".to_vec(),
         pages: is_whole.then_some(pages),
     };
     content.bounded()

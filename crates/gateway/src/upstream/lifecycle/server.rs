@@ -294,7 +294,8 @@ impl Server {
     /// It runs, and has said and listed this.
     pub(in crate::upstream) fn remember(&self, hello: &Arc<ServerHello>, listing: &Listing) {
         if let Some(memory) = self.offer.memory() {
-            memory.keep(&self.key.name(), (hello, listing), &self.definition.secrets);
+            let (key, told) = (self.key.name(), self.services.declared.told());
+            memory.keep(&key, (hello, listing), &told, &self.definition.secrets);
         }
     }
 
@@ -332,7 +333,7 @@ impl Server {
             return;
         };
         if let Some(live) = self.live() {
-            *self.offer.kept.lock() = Some(live.listing);
+            self.offer.keep(live.listing);
         }
         room.open();
     }
@@ -359,10 +360,15 @@ impl Server {
         self.offer.listing()
     }
 
+    /// Is what it listed last hidden, because that was for a client that declares something else?
+    pub(crate) fn is_listed_for_others(&self) -> bool {
+        self.offer.is_of_others()
+    }
+
     /// It lists this from now on. Calls that have waited for it and were made by an older definition of
     /// their tool are not sent.
     pub(in crate::upstream) fn refuse_outdated(&self, listing: &Listing) {
-        let shown = self.offer.kept.lock().clone();
+        let shown = self.offer.kept();
         let Some((room, shown)) = self.wait_queue.as_ref().zip(shown) else { return };
         let outdated = OutdatedTools::between(&shown, listing);
         if !outdated.is_empty() {

@@ -29,6 +29,10 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
+    if starts_lazily(server) {
+        // What is remembered may have been listed for a client that can do something else.
+        supervisor.declared.get().await;
+    }
     let mut sleeps = starts_lazily(server);
     loop {
         if sleeps && !woken(server, supervisor).await {
