@@ -34,7 +34,7 @@ pub(crate) struct Content {
     pub(crate) is_modern: bool,
     /// `capabilities` as the server wrote it, an object.
     pub(crate) capabilities: Option<Vec<u8>>,
-    /// The capabilities of clients that the server was told, an object: it may list by them.
+    /// The capabilities of clients that the server was told, an object: it may list by them. Empty: not known.
     pub(crate) told: Vec<u8>,
     /// `None`: they are not remembered, all or none of them.
     pub(crate) pages: Option<Pages>,
@@ -121,8 +121,10 @@ impl KnownListing {
             out.extend_from_slice(b",\"capabilities\":");
             out.extend_from_slice(capabilities);
         }
-        out.extend_from_slice(b",\"told\":");
-        out.extend_from_slice(told);
+        if !told.is_empty() {
+            out.extend_from_slice(b",\"told\":");
+            out.extend_from_slice(told);
+        }
         if let Some(pages) = pages {
             let pages = ListKind::ALL.into_iter().zip(pages);
             let pages = pages.filter_map(|(kind, page)| Some((kind.member(), page.as_ref()?)));
@@ -174,7 +176,7 @@ impl KnownListing {
                 protocol: text(protocol)?,
                 is_modern: is_modern(&text(era)?)?,
                 capabilities: object(capabilities),
-                told: object(told)?,
+                told: object(told).unwrap_or_default(),
                 pages: lists
                     .map(|lists| pick(lists, ListKind::ALL.map(ListKind::member)).map(object)),
             };
@@ -256,7 +258,7 @@ mod tests {
         damaged.extend([
             text.replace("words", "other").into_bytes(),
             text.replace("\"name\" : \"a\"", "\"name\" : \"b\"").into_bytes(),
-            text.replace("\"format\":2", "\"format\":3").into_bytes(),
+            text.replace("\"format\":3", "\"format\":4").into_bytes(),
             text.replace("\"title\"", "\"titles\"").into_bytes(),
             text.replace("\"last_seen\":7", "\"last_seen\":-7").into_bytes(),
             text.replace("\"modern\"", "\"legacy\"").into_bytes(),
@@ -267,7 +269,7 @@ mod tests {
             let shown = String::from_utf8_lossy(&bytes).into_owned();
             assert_eq!(KnownListing::read(&bytes), Err(UnreadRecord::Damaged), "{shown}");
         }
-        let old = text.replace("\"format\":2", "\"format\":1").into_bytes();
+        let old = text.replace("\"format\":3", "\"format\":2").into_bytes();
         assert_eq!(KnownListing::read(&old), Err(UnreadRecord::Outdated));
     }
 
