@@ -126,7 +126,7 @@ fn names_that_are_not_there_or_there_already_are_told() {
         done(&room, &[verb, "tikets"]).bad(2, &["no server `tikets`", "did you mean `tickets`?"]);
     }
     done(&room, &["add", "tickets", "--", "true"]).bad(2, &["already", "--force"]);
-    done(&room, &["add"]).bad(2, &["nothing was pasted"]);
+    done(&room, &["add"]).bad(2, &["nothing to add"]);
     done(&room, &["add", "--", "true"]).bad(2, &["has no name"]);
     done(&room, &["add", "x", "https://h/mcp", "--env", "A=b"]).bad(2, &["--header"]);
     let missing = ["add", "x", "--env", "K=${NOT_SET_ANYWHERE}", "--", "true"];

@@ -6,6 +6,8 @@ const pulse = document.getElementById('pulse');
 const BETWEEN = 700;
 /** After a refresh that has failed; the stream may be fine and have nothing more to tell. */
 const AFTER_FAILURE = 5000;
+/** A page that takes longer is asked for again: one that never came would stop all later refreshes. */
+const LONGEST_FETCH = 20000;
 /** The release of a press can get lost, outside of the window or in a menu. */
 const LONGEST_PRESS = 10000;
 
@@ -77,6 +79,7 @@ async function fetchAgain() {
     const answer = await fetch(location.href, {
       headers: { 'x-trunkline-live': '1' },
       credentials: 'same-origin',
+      signal: AbortSignal.timeout(LONGEST_FETCH),
     });
     if (answer.status === 401) location.reload();
     isStale = !answer.ok;

@@ -17,7 +17,7 @@ use crate::front::client_lines::ClientLines;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, SOCKET_CLIENT_BYTES, ShutdownGrace};
 use crate::pump::{FlushSet, Frame, Outbox, Pump};
-use crate::session::{Session, SessionContext, end_calls};
+use crate::session::{Session, SessionContext, abandon, end_calls};
 use crate::stream::Input;
 
 /// A client that has connected and said who it is.
@@ -127,6 +127,7 @@ async fn attend(
     let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());
     let source = pump.read(input, reader);
 
+    let mut is_dismissed = false;
     let last = loop {
         tokio::select! {
             () = ended.cancelled() => break None,
@@ -134,6 +135,7 @@ async fn attend(
             () = pump.ended() => break None,
             () = dismissed.notified() => {
                 source.forget(); // nothing more of it may reach these servers
+                is_dismissed = true;
                 break Some(RuntimeFarewell { grace: SIGNALLED, last_line: END_AGAIN });
             }
             // An error: the one who says farewell is gone, and with it the runtime.
@@ -157,9 +159,13 @@ async fn attend(
     }
     source.forget();
     tasks.shutdown().await;
-    let mut touched = FlushSet::default();
-    end_calls(&session.client, &mut touched);
-    touched.flush();
+    if last.is_some() && !is_dismissed {
+        abandon(&session.client); // the client is there: it is told that the runtime ends
+    } else {
+        let mut touched = FlushSet::default();
+        end_calls(&session.client, &mut touched);
+        touched.flush();
+    }
     if let Some(last) = last {
         tell(&outbox, last.last_line);
     }

@@ -44,7 +44,9 @@ impl std::fmt::Debug for PastedServer {
 pub(crate) fn read_pasted(text: &str) -> Result<Vec<PastedServer>, String> {
     let text = fenced(text.trim_start_matches('\u{feff}').trim());
     if text.is_empty() {
-        return Err("nothing was pasted: the text is empty".to_owned());
+        return Err("there is nothing to add: give a command (`add NAME -- COMMAND …`), an address (`add NAME URL`), or \
+             paste a snippet on standard input"
+            .to_owned());
     }
     if text.starts_with("[mcp_servers") {
         return snippet::codex(text);
