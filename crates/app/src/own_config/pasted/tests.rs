@@ -74,7 +74,7 @@ fn lines_of_other_programs() {
 #[test]
 fn what_is_no_server_is_refused_without_being_quoted() {
     for (text, why) in [
-        ("", "empty"),
+        ("", "nothing to add"),
         ("s3cret", "neither JSON"),
         ("claude mcp add", "names no server"),
         ("claude mcp add a", "neither a command nor an address"),
