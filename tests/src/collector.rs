@@ -22,6 +22,9 @@ pub enum Mood {
     Taking,
     /// With this status, and not to come back before now.
     Refusing(u16),
+    /// The first time with this status, and then taking: a sender gives up after a few tries, which no test
+    /// could be faster than.
+    RefusingOnce(u16),
     /// Never.
     Silent,
 }
@@ -186,11 +189,14 @@ impl Shared {
     fn answer(&self, mut stream: TcpStream) {
         let Some((head, body)) = read(&mut stream) else { return };
         let mood = *lock(&self.mood);
+        if let Mood::RefusingOnce(_) = mood {
+            *lock(&self.mood) = Mood::Taking;
+        }
         let is_taken = mood == Mood::Taking;
         lock(&self.posted).push(Posted { head, body, is_taken });
         let status = match mood {
             Mood::Taking => "200 OK".to_owned(),
-            Mood::Refusing(status) => format!("{status} No"),
+            Mood::Refusing(status) | Mood::RefusingOnce(status) => format!("{status} No"),
             Mood::Silent => return lock(&self.open).push(stream),
         };
         let fields = "Content-Type: application/json\r\nRetry-After: 0\r\nConnection: close";

@@ -6,6 +6,7 @@
 //! | `server`, `status`, `tools` | as in `/api/v1/events`, of servers that the request sees |
 //! | `calls` | calls have ended, at most once a second |
 //! | `clients` | clients have come or gone, likewise; to those who may know who is connected |
+//! | `keys` | an API key was made, changed or revoked, likewise; to those who may see keys |
 //! | `bye` | the session is over |
 
 use std::time::Duration;
@@ -40,7 +41,10 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
     }
     let may_know = request.may(Action::ReadClients);
     let turnover = || may_know.then(|| plane.clients().connected().turnover());
+    let may_see_keys = request.may(Action::ManageKeys);
+    let version = || may_see_keys.then(|| plane.keys().version());
     let (mut calls, mut clients) = (plane.overview().calls_ended(), turnover());
+    let mut keys = version();
     let mut look = interval(LOOK);
     // After a pause (a laptop that slept) one look is enough, not one for each missed second.
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -64,8 +68,10 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
                 }
                 let before = std::mem::replace(&mut calls, plane.overview().calls_ended());
                 let were = std::mem::replace(&mut clients, turnover());
+                let old = std::mem::replace(&mut keys, version());
                 (before == calls || tell(&stream, "calls"))
                     && (were == clients || tell(&stream, "clients"))
+                    && (old == keys || tell(&stream, "keys"))
             }
             () = stream.closed() => return,
             () = ending.cancelled() => return,

@@ -33,7 +33,7 @@ async fn page(request: &PageRequest<'_>, trouble: Option<&ApiError>) -> PageResu
     let shell = Shell {
         title: "Clients & keys",
         here: "/clients",
-        live: &["calls", "server", "clients"],
+        live: &["calls", "server", "clients", "keys"],
         ..Shell::default()
     };
     let content = html! {
