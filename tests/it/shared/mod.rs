@@ -5,6 +5,7 @@ mod commands;
 mod ending;
 mod life;
 mod loss;
+mod starting;
 
 use kit::client::Client;
 use kit::room::Room;
