@@ -4,6 +4,7 @@ use std::fs::File;
 use std::process::Command;
 
 use kit::client::Client;
+use kit::mcp::Speak;
 use kit::room::Room;
 use kit::{LIMIT, mcp, say};
 use serde_json::Value;
@@ -195,4 +196,39 @@ fn output(command: &mut Command) -> String {
     let end = command.output().unwrap();
     assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
     String::from_utf8_lossy(&end.stdout).into_owned()
+}
+
+#[test]
+fn what_is_said_not_to_have_run_at_the_end_did_not_run() {
+    // The server reads slowly and all the time, so that requests leave at every moment of the end.
+    const CALLS: usize = 400;
+    let room = Room::new();
+    let pace = kit::pace::Pace { bytes: 4 << 10, pause: std::time::Duration::from_millis(4) };
+    let slow = room.fake("slow").tool("never", say::never()).reading(pace).ignoring_eof();
+    room.config([("slow", slow.entry())]);
+    let client = room.start_ready(&[]);
+    let text = "x".repeat(4 << 10);
+    let ids: Vec<String> = (0..CALLS).map(|call| format!("\"c{call}\"")).collect();
+    for (call, id) in ids.iter().enumerate() {
+        let arguments = format!(r#"{{"call":{call},"text":"{text}"}}"#);
+        client.send_line(mcp::call(id, "slow:never", &arguments));
+    }
+    client.ask("ping", "{}").result(); // all of them were taken
+    client.signal(rustix::process::Signal::TERM);
+    let answers: Vec<String> =
+        ids.iter().map(|id| client.answer(id.as_bytes(), LIMIT).message()).collect();
+    client.wait_exit(LIMIT);
+    kit::process::wait_gone(room.marker(), LIMIT).expect("all are gone");
+    let ran: Vec<usize> = kit::ledger::calls(&room.ledger("slow"))
+        .iter()
+        .filter_map(|it| kit::scan::path(it, &["params", "arguments", "call"]))
+        .map(|call| String::from_utf8_lossy(call).parse().expect("a number"))
+        .collect();
+    let (unsent, sent): (Vec<_>, Vec<_>) =
+        answers.iter().enumerate().partition(|(_, said)| said.contains("did not run"));
+    assert!(sent.iter().all(|(_, said)| said.contains("may have run")), "{sent:?}");
+    assert!(!unsent.is_empty(), "all were written, so nothing is shown");
+    for (call, said) in unsent {
+        assert!(!ran.contains(&call), "call {call} ran: {said}");
+    }
 }

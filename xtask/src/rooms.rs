@@ -45,6 +45,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
         "keeper/helper",
         &["descriptors", "exit", "family", "launch", "limits", "message", "open_files", "system"],
     ),
+    ("keeper/inheritance", &[]),
     ("keeper/launch", &["error", "limits", "message"]),
     ("keeper/limits", &[]),
     ("keeper/message", &["exit"]),

@@ -14,9 +14,9 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
 use trunkline_http::reach::Policy;
 use trunkline_keeper::{Keeper, raise_open_files};
-use trunkline_wire::encode;
+use trunkline_wire::{Edits, encode};
 
-use crate::call::{Audience, Observers};
+use crate::call::{Audience, Level, Observers};
 use crate::deadlines::Deadlines;
 use crate::events::EventSink;
 use crate::fleet::Fleet;
@@ -26,7 +26,7 @@ use crate::known_listings::KnownListings;
 use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
-use crate::pump::Pump;
+use crate::pump::{FlushSet, Pump};
 use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
@@ -194,7 +194,10 @@ impl Gateway {
     pub async fn serve_sockets(mut self, orders: mpsc::Receiver<SocketOrder>) -> io::Result<()> {
         let context = self.context(false);
         let latecomers = Arc::clone(&context);
-        self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
+        self.housekeeping.spawn(async move {
+            report_first_start(&latecomers).await;
+            report_latecomers(&latecomers).await;
+        });
         let message_limit = self.limits.message;
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
@@ -311,13 +314,35 @@ async fn report_first_start(context: &SessionContext) {
     }
     let names: Vec<_> = unknown.iter().map(|server| server.key.to_string()).collect();
     let left = context.start_deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-    tracing::warn!(
+    let words = format!(
         "waiting for {} of {} servers to start: {}; the first list of tools waits for them up to \
          {left:.0} s more, the next start will not",
         unknown.len(),
         servers.len(),
         names.join(", "),
     );
+    tracing::warn!("{words}");
+    tell_loggers(context, &words);
+}
+
+/// Tells it to the clients that have asked for logs; others may not expect any.
+fn tell_loggers(context: &SessionContext, words: &str) {
+    let notice = Level::known("notice");
+    let message = [
+        br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"notice","logger":"#,
+        &encode(&context.gateway_info.name)[..],
+        br#","data":"#,
+        &encode(words),
+        b"}}",
+    ]
+    .concat();
+    let mut touched = FlushSet::default();
+    for client in context.registry.audience.all() {
+        if client.level().is_some() && client.hears(notice) {
+            client.say(&message, &Edits::new(), &mut touched);
+        }
+    }
+    touched.flush();
 }
 
 /// Logs each server that missed the start deadline.

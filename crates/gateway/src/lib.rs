@@ -49,7 +49,10 @@ pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
-pub use limits::{Limits, shorten_waits, shortened};
+pub use limits::{
+    FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
+    shortened,
+};
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use stream::{own_stdin, own_stdout};

@@ -38,7 +38,7 @@ pub(crate) const LEAST_STARTS: usize = 4;
 pub(crate) const LONGEST_IDLE_LOOK: Duration = Duration::from_secs(30);
 
 /// After so long a start says what the first list of tools waits for: sooner it is not worth a line.
-pub(crate) const FIRST_WORD: Duration = Duration::from_millis(1500);
+pub const FIRST_WORD: Duration = Duration::from_secs(1);
 
 /// A message at least this long moves through a queue without being copied.
 pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
@@ -204,6 +204,15 @@ pub(crate) const ONE_SERVER: ShutdownGrace = ShutdownGrace {
 };
 /// For a client to take the last answers.
 pub(crate) const LAST_FLUSH: Duration = Duration::from_millis(500);
+
+/// A shared runtime greets whoever connects within a millisecond; one that sleeps or is stopped and has said
+/// nothing for `GREETING` hangs. One that works, on a machine that is busy, has until `LATEST_GREETING`.
+pub const GREETING: Duration = Duration::from_secs(2);
+pub const LATEST_GREETING: Duration = Duration::from_secs(10);
+/// A runtime that was told to end has ended after so long: `END_OF_INPUT`, the last flush, and what a busy
+/// machine adds. Then it gets SIGTERM; after that, `SIGNALLED` and the same addition, SIGKILL.
+pub const RUNTIME_END: Duration = Duration::from_secs(8);
+pub const RUNTIME_SIGNALLED: Duration = Duration::from_secs(4);
 
 /// HTTP clients: open connections. Fewer where the system allows few descriptors: a connection
 /// takes two, and some stay reserved for servers and files.
@@ -379,6 +388,14 @@ pub(crate) fn shortened_seconds(seconds: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_runtime_that_ends_in_order_is_not_killed() {
+        for (grace, limit) in [(END_OF_INPUT, RUNTIME_END), (SIGNALLED, RUNTIME_SIGNALLED)] {
+            let needed = grace.drain + LAST_FLUSH + grace.wait + grace.term;
+            assert!(needed + Duration::from_secs(1) < limit, "{needed:?} of {limit:?}");
+        }
+    }
 
     #[test]
     fn waits_are_whole_unless_a_test_shortens_them() {

@@ -10,7 +10,12 @@ use serde_json::Value;
 
 use super::{house, runtime_of, server_of};
 
-fn said(room: &Room, arguments: &[&str]) -> Finished {
+pub(super) fn said(room: &Room, arguments: &[&str]) -> Finished {
+    Client::run(command(room, arguments))
+}
+
+/// A command in the environment of this room's clients.
+pub(super) fn command(room: &Room, arguments: &[&str]) -> Command {
     let mut command = Command::new(bin::trunkline());
     for (name, value) in room.trunkline(&[]).get_envs() {
         match value {
@@ -19,7 +24,7 @@ fn said(room: &Room, arguments: &[&str]) -> Finished {
         };
     }
     command.args(arguments);
-    Client::run(command)
+    command
 }
 
 #[test]
@@ -80,7 +85,7 @@ fn restart_is_for_one_server_or_for_all() {
     let (runtime, server) = (runtime_of(&room), server_of(&client));
     let unknown = said(&room, &["restart", "b"]);
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("there is no server `b`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("has a server `b`; there are a"), "{}", unknown.stderr);
     assert_eq!(said(&room, &["restart", "a"]).code, Some(0));
     process::wait_until("its process is gone", LIMIT, || !process::is_alive(server));
     process::wait_until("it is back", LIMIT, || client.call("a:echo", "{}").try_result().is_some());
@@ -93,6 +98,22 @@ fn restart_is_for_one_server_or_for_all() {
     assert_ne!(server_of(&client), again);
     let logs = said(&room, &["logs", "a"]);
     assert_eq!((logs.code, logs.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn logs_of_an_unknown_server_name_those_that_there_are() {
+    let room = Room::shared();
+    let entry = |name: &str| room.fake(name).tool("echo", kit::say::echo()).entry();
+    room.config([("files", entry("files")), ("tickets", entry("tickets"))]);
+    let _client = room.start_ready(&[]);
+    for (name, near) in [("file", "did you mean"), ("x", "")] {
+        let unknown = said(&room, &["logs", name]);
+        assert_eq!(unknown.code, Some(1));
+        for part in [&format!("no shared runtime has a server `{name}`"), near, "files, tickets"] {
+            assert!(unknown.stderr.contains(part), "{part}: {}", unknown.stderr);
+        }
+        assert!(!unknown.stderr.contains("3006"), "{}", unknown.stderr);
+    }
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 mod apart;
 mod commands;
+mod ending;
 mod life;
 mod loss;
+mod starting;
 
 use kit::client::Client;
 use kit::room::Room;
@@ -43,6 +45,12 @@ fn server_of(client: &Client) -> i32 {
     let answer = client.call("a:echo", "{}");
     let pid = kit::scan::path(answer.result(), &["structuredContent", "pid"]).expect("a pid");
     String::from_utf8_lossy(pid).parse().expect("a number")
+}
+
+/// The lines on a client's standard error, but those about a start that takes long on a busy machine.
+fn complaints(client: &Client) -> Vec<String> {
+    let lines = client.stderr();
+    lines.lines().filter(|line| !line.contains("waiting for")).map(str::to_owned).collect()
 }
 
 /// The one runtime there is.

@@ -83,11 +83,17 @@ pub(crate) struct Ps {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Stop {
+    /// Only this runtime: its pid, or the beginning of its id, as `ps` shows them
+    #[arg(value_name = "RUNTIME", conflicts_with_all = ["config", "all"])]
+    pub(crate) runtime: Option<String>,
     #[command(flatten)]
     pub(crate) at: RuntimeTarget,
     /// All runtimes, where there are several
     #[arg(long, conflicts_with = "config")]
     pub(crate) all: bool,
+    /// Give open calls no time to end
+    #[arg(long)]
+    pub(crate) now: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -97,6 +103,9 @@ pub(crate) struct RestartArgs {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) at: RuntimeTarget,
+    /// Only this runtime: its pid, or the beginning of its id, as `ps` shows them
+    #[arg(long, value_name = "RUNTIME", conflicts_with = "config")]
+    pub(crate) runtime: Option<String>,
 }
 
 /// `serve`: servers that fail are always started again.

@@ -56,6 +56,9 @@ pub(crate) struct Logs {
     /// Only what ended so
     #[arg(long, value_name = "WORD", value_parser = PossibleValuesParser::new(OUTCOMES))]
     pub(crate) outcome: Option<String>,
+    /// Only of this shared runtime: its pid, or the beginning of its id, as `ps` shows them
+    #[arg(long, value_name = "RUNTIME", conflicts_with_all = ["url", "token", "data_dir"])]
+    pub(crate) runtime: Option<String>,
     #[command(flatten)]
     pub(crate) at: ServeTarget,
 }

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use crate::cli::Logs;
 use crate::commands::running_serve::{ServeError, find, run as reach, servers};
+use crate::commands::runtimes::no_server;
 use crate::environment::Environment;
 use crate::rest::{Rest, escaped};
 use crate::serve_view::{ServerLine, change, record_line};
 use crate::settings::ADMIN_TOKEN;
 use crate::shared::Ask;
-use crate::shared::control::Runtimes;
+use crate::shared::control::{RunningRuntime, Runtimes};
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
 use crate::{FAILED, OK, console};
@@ -22,16 +23,19 @@ const PAUSE: Duration = Duration::from_millis(500);
 const PAGE: u16 = 500;
 
 pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
-    if let Some(code) = of_runtime(asked, environment) {
-        return code;
-    }
+    let elsewhere = match of_runtime(asked, environment) {
+        OfRuntime::Done(code) => return code,
+        OfRuntime::Unknown(why) => Some(why),
+        OfRuntime::NotMeant => None,
+    };
     reach(&asked.at, environment, async |rest| {
         let paint = environment.paint();
-        let (records, newest) = past(rest, asked).await?;
-        if let Some(name) = asked.server.as_deref().filter(|_| newest == 0) {
-            // A server that is gone has its records still; one without any has to be there.
-            find(&servers(rest).await?, name)?;
-        }
+        let found = first_records(rest, asked).await;
+        // Nobody has named this `serve`: what is wrong is the name of the server.
+        let (records, newest) = match (found, elsewhere) {
+            (Err(ServeError::Failed(_)), Some(why)) => return Err(ServeError::Failed(why)),
+            (found, _) => found?,
+        };
         let mut last = print(asked, &records, 0, paint)?.max(newest);
         if !asked.follow {
             return Ok(OK);
@@ -49,29 +53,70 @@ pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
     })
 }
 
-/// What a server of a shared runtime wrote last to its standard error. `None`: a `serve` is meant, because
-/// it is named or no runtime has this server.
-fn of_runtime(asked: &Logs, environment: &Environment) -> Option<u8> {
-    let server = asked.server.as_deref()?;
+/// The newest records; an error if a server is meant that has none and is not there.
+async fn first_records(rest: &Rest, asked: &Logs) -> Result<(Vec<Value>, u64), ServeError> {
+    let (records, newest) = past(rest, asked).await?;
+    if let Some(name) = asked.server.as_deref().filter(|_| newest == 0) {
+        // A server that is gone has its records still; one without any has to be there.
+        find(&servers(rest).await?, name)?;
+    }
+    Ok((records, newest))
+}
+
+/// What came of looking for a server among the shared runtimes.
+enum OfRuntime {
+    Done(u8),
+    /// None has it, and why; a `serve` may.
+    Unknown(String),
+    /// A `serve` is meant, because it is named or no server is.
+    NotMeant,
+}
+
+/// What a server of a shared runtime wrote last to its standard error.
+fn of_runtime(asked: &Logs, environment: &Environment) -> OfRuntime {
+    let failed = |why: &str| OfRuntime::Done(console::problem(&format!("error: {why}\n"), FAILED));
+    let Some(server) = asked.server.as_deref() else {
+        return match &asked.runtime {
+            Some(_) => failed("name a server: `trunkline logs SERVER --runtime …`"),
+            None => OfRuntime::NotMeant,
+        };
+    };
     let at = &asked.at;
     let is_of_serve = at.url.is_some() || at.token.is_some() || at.data_dir.is_some();
     let is_audit = asked.tool.is_some() || asked.outcome.is_some();
-    if is_of_serve || is_audit || environment.filled(ADMIN_TOKEN).is_some() {
-        return None;
+    let has_token = environment.filled(ADMIN_TOKEN).is_some() && asked.runtime.is_none();
+    if is_of_serve || is_audit || has_token {
+        return OfRuntime::NotMeant;
     }
-    let found = Runtimes::find(None, environment).ok()?;
-    let with_it: Vec<_> = found.running.iter().filter(|it| it.has_server(server)).collect();
+    let found = match Runtimes::find(None, environment) {
+        Ok(found) => found,
+        Err(_) if asked.runtime.is_none() => return OfRuntime::NotMeant,
+        Err(why) => return failed(&why),
+    };
+    let chosen = match asked.runtime.as_deref().map(|which| found.choose(which)) {
+        Some(Err(why)) => return failed(&why),
+        Some(Ok(chosen)) => chosen,
+        None => found.running.iter().collect(),
+    };
+    let with_it: Vec<_> = chosen.into_iter().filter(|it| it.has_server(server)).collect();
+    match with_it.is_empty() {
+        true if found.running.is_empty() => OfRuntime::NotMeant,
+        true if asked.runtime.is_some() => failed(&no_server(server, &found)),
+        true => OfRuntime::Unknown(no_server(server, &found)),
+        false => OfRuntime::Done(print_stderr(asked, server, &found, &with_it)),
+    }
+}
+
+/// Prints what a server has written in each of these runtimes, and goes on if that is asked for.
+fn print_stderr(asked: &Logs, server: &str, found: &Runtimes, with_it: &[&RunningRuntime]) -> u8 {
     let mut shown: Vec<Vec<String>> = vec![Vec::new(); with_it.len()];
-    if with_it.is_empty() {
-        return None;
-    }
     loop {
         for (runtime, shown) in with_it.iter().zip(&mut shown) {
             let answer = match found.ask(&runtime.id, Ask::Logs(server.to_owned())) {
                 Ok(Some(answer)) => answer,
-                Ok(None) if asked.follow => return Some(OK), // it has ended
+                Ok(None) if asked.follow => return OK, // it has ended
                 Ok(None) => continue,
-                Err(why) => return Some(console::problem(&format!("error: {why}\n"), FAILED)),
+                Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
             };
             let lines: Vec<String> = answer
                 .get("lines")
@@ -81,23 +126,29 @@ fn of_runtime(asked: &Logs, environment: &Environment) -> Option<u8> {
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect();
+            let pid = runtime.number("pid");
+            if with_it.len() > 1 && shown.is_empty() && !asked.at.json {
+                console::problem(&format!("runtime {pid}, {}:\n", runtime.text("config")), OK);
+            }
             let new = behind(shown, &lines);
             let new =
                 new.get(new.len().saturating_sub(usize::from(asked.lines))..).unwrap_or_default();
             let text: String = new
                 .iter()
-                .map(|line| match at.json {
-                    true => format!("{}\n", json!({ "server": server, "line": line })),
+                .map(|line| match asked.at.json {
+                    true => {
+                        format!("{}\n", json!({ "server": server, "runtime": pid, "line": line }))
+                    }
                     false => format!("{}\n", crate::client::line(line)),
                 })
                 .collect();
             if !text.is_empty() && !console::reaches(&text) {
-                return Some(OK);
+                return OK;
             }
             *shown = lines;
         }
         if !asked.follow {
-            return Some(OK);
+            return OK;
         }
         std::thread::park_timeout(PAUSE);
     }

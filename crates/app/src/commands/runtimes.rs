@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::cli::{Ps, RestartArgs, Stop};
-use crate::client::columns;
+use crate::client::{columns, did_you_mean, line};
 use crate::environment::Environment;
 use crate::shared::Ask;
-use crate::shared::control::{RunningRuntime, Runtimes};
+use crate::shared::control::{EndMode, Ended, RunningRuntime, Runtimes, distinct};
 use crate::{FAILED, OK, console};
 
 pub(crate) fn ps(asked: &Ps, environment: &Environment) -> u8 {
@@ -37,75 +37,146 @@ pub(crate) fn ps(asked: &Ps, environment: &Environment) -> u8 {
 }
 
 pub(crate) fn stop(asked: &Stop, environment: &Environment) -> u8 {
-    each(asked.at.config.as_deref(), asked.all, environment, |_| true, |_| Ask::Stop, "stopped")
+    let choice = RuntimeChoice {
+        config: asked.at.config.as_deref(),
+        runtime: asked.runtime.as_deref(),
+        all: asked.all,
+    };
+    let mode = if asked.now { EndMode::Now } else { EndMode::Orderly };
+    choice.found(environment, |found| {
+        let meant = choice.meant(found, ", or all of them with --all")?;
+        end_all(found, &meant, mode, "stopped")
+    })
 }
 
 pub(crate) fn restart(asked: &RestartArgs, environment: &Environment) -> u8 {
-    let is_meant = |runtime: &RunningRuntime| match &asked.server {
-        Some(server) => runtime.has_server(server),
-        None => true,
+    let choice = RuntimeChoice {
+        config: asked.at.config.as_deref(),
+        runtime: asked.runtime.as_deref(),
+        all: false,
     };
-    let config = asked.at.config.as_deref();
-    let what = |_: &RunningRuntime| Ask::Restart(asked.server.clone());
-    each(config, false, environment, is_meant, what, "restarted")
+    choice.found(environment, |found| {
+        if let Some(which) = &asked.runtime {
+            let pids: Vec<u64> = found.choose(which)?.iter().map(|it| it.number("pid")).collect();
+            found.running.retain(|it| pids.contains(&it.number("pid")));
+        }
+        found.running.retain(|it| !it.is_ending());
+        if let Some(server) = &asked.server {
+            let with_it = |it: &RunningRuntime| it.has_server(server);
+            if !found.running.iter().any(with_it) {
+                return Err(no_server(server, found));
+            }
+            found.running.retain(with_it);
+        }
+        let meant = choice.meant(found, "")?;
+        for runtime in meant {
+            if runtime.is_hung() {
+                end_all(found, &[runtime], EndMode::Now, "restarted")?;
+                continue;
+            }
+            found.ask_only(runtime, Ask::Restart(asked.server.clone()))?;
+            tell("restarted", runtime, "")?;
+        }
+        Ok(())
+    })
 }
 
-/// Asks the one runtime that is meant, or each of them.
-fn each(
-    config: Option<&Path>,
+/// Which runtimes a command is about.
+#[derive(Clone, Copy)]
+struct RuntimeChoice<'c> {
+    config: Option<&'c Path>,
+    runtime: Option<&'c str>,
     all: bool,
-    environment: &Environment,
-    is_meant: impl Fn(&RunningRuntime) -> bool,
-    ask: impl Fn(&RunningRuntime) -> Ask,
-    done: &str,
-) -> u8 {
-    let failed = |why: &str| console::problem(&format!("error: {why}\n"), FAILED);
-    let found = match Runtimes::find(config, environment) {
-        Ok(found) => found,
-        Err(why) => return failed(&why),
-    };
-    if found.running.is_empty() {
-        let silent: String = found.silent.iter().map(|why| format!("; {why}")).collect();
-        return match config {
-            Some(path) => {
-                failed(&format!("no shared runtime of {} is running{silent}", path.display()))
+}
+
+impl RuntimeChoice<'_> {
+    /// Acts on the runtimes that there are.
+    fn found(
+        self,
+        environment: &Environment,
+        act: impl FnOnce(&mut Runtimes) -> Result<(), String>,
+    ) -> u8 {
+        let done = Runtimes::find(self.config, environment).and_then(|mut found| {
+            if found.running.is_empty() {
+                return Err(self.none(&found));
             }
-            None => failed(&format!("no shared runtime is running{silent}")),
+            act(&mut found)
+        });
+        match done {
+            Ok(()) => OK,
+            Err(why) => console::problem(&format!("error: {why}\n"), FAILED),
+        }
+    }
+
+    /// Those that are meant; `or` is what else can be said where it is not clear.
+    fn meant<'f>(self, found: &'f Runtimes, or: &str) -> Result<Vec<&'f RunningRuntime>, String> {
+        if let Some(which) = self.runtime {
+            return found.choose(which);
+        }
+        let all: Vec<&RunningRuntime> = found.running.iter().collect();
+        match all.is_empty() {
+            true => Err(self.none(found)),
+            false if self.config.is_none() && !self.all && distinct(&all) > 1 => Err(format!(
+                "several shared runtimes are running; name one by its pid or with --config{or}: {}",
+                found.names()
+            )),
+            false => Ok(all),
+        }
+    }
+
+    fn none(self, found: &Runtimes) -> String {
+        let silent: String = found.silent.iter().map(|why| format!("; {why}")).collect();
+        match self.config {
+            Some(path) => format!("no shared runtime of {} is running{silent}", path.display()),
+            None => format!("no shared runtime is running{silent}"),
+        }
+    }
+}
+
+/// Why nothing can be done about a server of this name.
+pub(super) fn no_server(server: &str, found: &Runtimes) -> String {
+    let mut names: Vec<&str> =
+        found.running.iter().flat_map(RunningRuntime::server_names).collect();
+    names.sort_unstable();
+    names.dedup();
+    let near = did_you_mean(server, names.iter().copied());
+    let there = match names.is_empty() {
+        true => "they have no servers".to_owned(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    format!("no shared runtime has a server `{}`{near}; {there}", line(server))
+}
+
+/// Ends these at once, waits for them, and says what was `done` to each, and how. The clients of one that hung
+/// start another one, as after any loss.
+fn end_all(
+    found: &Runtimes,
+    meant: &[&RunningRuntime],
+    mode: EndMode,
+    done: &str,
+) -> Result<(), String> {
+    let ended: Vec<Result<Ended, String>> = std::thread::scope(|scope| {
+        let ends: Vec<_> =
+            meant.iter().map(|runtime| scope.spawn(|| found.end(runtime, mode))).collect();
+        let lost = || Err("it could not be ended".to_owned());
+        ends.into_iter().map(|end| end.join().unwrap_or_else(|_| lost())).collect()
+    });
+    for (runtime, ended) in meant.iter().zip(ended) {
+        let how = match ended? {
+            Ended::ByItself => "",
+            Ended::Killed => ": it did not end by itself and was killed; its servers end with it",
         };
+        tell(done, runtime, how)?;
     }
-    let meant: Vec<&RunningRuntime> = found.running.iter().filter(|it| is_meant(it)).collect();
-    let configs =
-        || found.running.iter().map(|it| it.text("config")).collect::<Vec<_>>().join(", ");
-    match meant.as_slice() {
-        [] => {
-            // The runtime itself knows its servers best: it says what was perhaps meant.
-            let first = found.running.first();
-            let told = first.map(|first| found.ask(&first.id, ask(first)));
-            let why =
-                told.and_then(Result::err).unwrap_or_else(|| "there is no such server".to_owned());
-            return failed(&why);
-        }
-        [_, _, ..] if config.is_none() && !all => {
-            return failed(&format!(
-                "several shared runtimes are running; name one with --config{} ({})",
-                if done == "stopped" { ", or all of them with --all" } else { "" },
-                configs()
-            ));
-        }
-        _ => {}
+    Ok(())
+}
+
+fn tell(done: &str, runtime: &RunningRuntime, how: &str) -> Result<(), String> {
+    let (config, pid) = (runtime.text("config"), runtime.number("pid"));
+    match console::reaches(&format!("{done}: {config} (pid {pid}){how}\n")) {
+        true => Ok(()),
+        false => Err("standard output is closed".to_owned()),
     }
-    for runtime in meant {
-        match found.ask(&runtime.id, ask(runtime)) {
-            Ok(_) => {}
-            Err(why) => return failed(&why),
-        }
-        let pid = runtime.status.get("pid").and_then(Value::as_u64).unwrap_or_default();
-        let told = console::out(&format!("{done}: {} (pid {pid})\n", runtime.text("config")));
-        if told != OK {
-            return told;
-        }
-    }
-    OK
 }
 
 /// What a runtime says, and the memory of its processes.
@@ -114,6 +185,7 @@ fn measured(runtime: &RunningRuntime) -> Value {
     if let Some(status) = status.as_object_mut() {
         status.remove("trunkline");
         status.insert("id".to_owned(), runtime.id.clone().into());
+        status.insert("short_id".to_owned(), runtime.short_id().into());
         let own = status.get("pid").and_then(Value::as_u64);
         status.insert("memory_kib".to_owned(), own.map(resident_kib).into());
         status.insert("memory_total_kib".to_owned(), own.map(|pid| tree_kib(pid, 0)).into());
@@ -156,20 +228,38 @@ fn tree_kib(pid: u64, depth: u32) -> u64 {
 /// One runtime for people.
 fn block(status: &Value) -> String {
     let text = |of: &Value, key: &str| match of.get(key) {
-        Some(Value::String(text)) => crate::client::line(text),
+        Some(Value::String(text)) => line(text),
         Some(Value::Number(number)) => number.to_string(),
         _ => "-".to_owned(),
     };
     let list = |key: &str| status.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let (clients, servers) = (list("clients"), list("servers"));
     let mut out = format!(
-        "{}\n  pid {}, version {}, up {}, {} of memory with its servers\n",
+        "{}\n  pid {}, id {}, {}, version {}, up {}, {} of memory with its servers\n",
         text(status, "config"),
         text(status, "pid"),
+        text(status, "short_id"),
+        text(status, "state"),
         text(status, "version"),
         since(status.get("started")),
         mebibytes(status.get("memory_total_kib")),
     );
+    if status.get("why").is_some_and(Value::is_string) {
+        out.push_str(&format!("  {}: {}", text(status, "state"), text(status, "why")));
+        if clients.is_empty() && servers.is_empty() {
+            out.push_str(&format!("; `trunkline stop {}` ends it\n", text(status, "pid")));
+            return out;
+        }
+        let open = status.get("open_calls").and_then(Value::as_u64).unwrap_or_default();
+        let (clients, calls) = (count(clients.len() as u64, "client"), count(open, "open call"));
+        out.push_str(&format!("; {clients}, {calls}\n"));
+    }
+    if let Some(other) = status.get("differs_from").and_then(Value::as_u64) {
+        let names: Vec<String> =
+            list("differs_in").iter().filter_map(Value::as_str).map(line).collect();
+        let names = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        out.push_str(&format!("  differs from pid {other} in: {names}\n"));
+    }
     let head = |words: [&str; 5]| words.map(str::to_owned);
     let mut rows = vec![head(["SERVER", "STATE", "PID", "TOOLS", "MEMORY"])];
     rows.extend(servers.iter().map(|server| {
@@ -199,6 +289,11 @@ fn block(status: &Value) -> String {
     out
 }
 
+/// `1 client`, `2 clients`
+fn count(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 fn mebibytes(kib: Option<&Value>) -> String {
     match kib.and_then(Value::as_f64) {
         Some(kib) => format!("{:.1} MiB", kib / 1024.0),
@@ -208,7 +303,9 @@ fn mebibytes(kib: Option<&Value>) -> String {
 
 fn since(at: Option<&Value>) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let then = Duration::from_secs(at.and_then(Value::as_u64).unwrap_or_default());
+    let Some(then) = at.and_then(Value::as_u64).map(Duration::from_secs) else {
+        return "-".to_owned();
+    };
     match now.saturating_sub(then).as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min", seconds / 60),

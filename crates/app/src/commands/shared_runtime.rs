@@ -1,9 +1,13 @@
 //! `trunkline runtime`: the runtime that the clients of one user share. Fronts start it; nobody types it.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::sync::{broadcast, mpsc};
+use trunkline_catalog::config::Config;
 use trunkline_gateway::{Declared, Gateway, Options};
 
 use crate::cli::{Runtime, Stdio};
@@ -12,7 +16,10 @@ use crate::commands::runtime::{block_on, broke, refuse};
 use crate::commands::stdio::run_policy;
 use crate::environment::Environment;
 use crate::settings::{self, StartOptions};
-use crate::shared::runtime::{Attendance, OwnSocket, Reception, TAKEN, detach};
+use crate::shared::runtime::{
+    Attendance, OwnSocket, ProgramFile, Reception, TAKEN, detach, forget_logs,
+};
+use crate::shared::{RuntimeIdentity, depends_on_directory};
 use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
 
 /// Lines for the standard error of clients that may wait for one that is slow.
@@ -26,6 +33,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Ok(None) => return console::out_bytes(TAKEN),
         Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
     };
+    let program = ProgramFile::now();
     let notices = broadcast::Sender::new(NOTICES);
     let logs = socket.logs();
     if let Err(error) =
@@ -41,6 +49,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Ok(read) => read,
         Err(error) => return refuse(&error, environment),
     };
+    let inputs = inputs(&socket, &asked.stdio, (&path, &config, &first_used), environment);
     let options = match settings::options(&wanted, &path, config, environment) {
         Ok(options) => {
             let listings = listing_cache::listings_for(Some(&path), environment);
@@ -63,28 +72,49 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         let (orders, ordered) = mpsc::channel(ORDERS);
         let reception = Reception {
             fleet: fleet.clone(),
-            attendance,
+            attendance: Arc::clone(&attendance),
             orders,
             notices,
             config: path,
             started: SystemTime::now(),
+            inputs: inputs?,
+            program,
         };
         detach(&logs)?;
-        let mut serving = std::pin::pin!(gateway.serve_sockets(ordered));
+        // Servers that the next runtime is to have are not started by one that ends.
+        let apply =
+            |servers, custom| (!attendance.is_ending()).then(|| fleet.apply(servers, custom));
         tokio::select! {
-            served = &mut serving => return served,
-            received = reception.receive(socket) => received?,
-            never = reload.run(|servers, custom| Some(fleet.apply(servers, custom))) => match never {},
+            served = gateway.serve_sockets(ordered) => served,
+            received = reception.receive(socket) => match received? {},
+            never = reload.run(apply) => match never {},
             never = memory::give_back() => match never {},
         }
-        serving.await
     });
     match served.and_then(|served| served) {
         Ok(()) => {
             // Nothing went wrong that somebody could want to read about.
-            drop(std::fs::remove_dir_all(&logs));
+            forget_logs(&asked.id, environment);
             OK
         }
         Err(error) => broke(&error),
     }
+}
+
+/// What tells this runtime from others, as keyed hashes.
+fn inputs(
+    socket: &OwnSocket,
+    flags: &Stdio,
+    (path, config, used): (&Path, &Config, &BTreeSet<String>),
+    environment: &Environment,
+) -> io::Result<BTreeMap<String, String>> {
+    let here = std::env::current_dir().ok();
+    socket.inputs(&RuntimeIdentity {
+        config: &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        flags,
+        directory: here.as_deref().filter(|_| depends_on_directory(&config.servers)),
+        used: &used.iter().map(|name| (name.clone(), environment.get(name))).collect(),
+        inherited: settings::inherited(&StartOptions::stdio(flags), environment).variables(),
+        environment,
+    })
 }

@@ -4,9 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 
 use crate::environment::Environment;
@@ -72,6 +74,17 @@ impl RuntimeDirectory {
         PathBuf::from(format!("/proc/self/fd/{}/{id}.sock", self.opened.as_raw_fd()))
     }
 
+    /// Connects to a runtime; never waits for one that does not accept.
+    pub(crate) fn connect(&self, id: &str) -> io::Result<UnixStream> {
+        let address = SocketAddrUnix::new(self.socket(id))?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(&socket, &address)?;
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
     pub(crate) fn file(&self, id: &str, ending: &str) -> PathBuf {
         self.path.join(format!("{id}.{ending}"))
     }
@@ -84,6 +97,13 @@ impl RuntimeDirectory {
             names.filter_map(|name| name.strip_suffix(".sock").map(str::to_owned)).collect();
         ids.sort();
         ids
+    }
+
+    /// Takes away the socket of a draining runtime that was killed: nobody else will.
+    pub(crate) fn forget_draining(&self, id: &str) {
+        if is_draining_id(id) {
+            drop(fs::remove_file(self.socket(id)));
+        }
     }
 
     /// Owns the socket of this runtime as long as the file is open. `None`: another process owns it.
@@ -124,6 +144,21 @@ impl RuntimeDirectory {
             _ => read_key(&path),
         }
     }
+}
+
+/// The name of a runtime that has given its socket up to the next one and still ends.
+pub(crate) fn draining_id(id: &str, pid: u32) -> String {
+    format!("{id}-{pid}")
+}
+
+/// Is this the name of one that ends?
+pub(crate) fn is_draining_id(id: &str) -> bool {
+    id.contains('-')
+}
+
+/// The name under which it was found before.
+pub(crate) fn own_id(id: &str) -> &str {
+    id.split_once('-').map_or(id, |(own, _)| own)
 }
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
@@ -207,9 +242,16 @@ mod tests {
         drop(held);
         assert!(directory.lock("a").unwrap().is_some());
         let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
-        std::os::unix::net::UnixStream::connect(directory.socket("a")).unwrap();
+        directory.connect("a").unwrap();
         drop(listener);
         assert_eq!(directory.ids(), ["a"]);
+        let draining = draining_id("a", 7);
+        fs::rename(directory.socket("a"), directory.socket(&draining)).unwrap();
+        assert_eq!(directory.ids(), [draining.as_str()]);
+        assert!(is_draining_id(&draining) && own_id(&draining) == "a" && own_id("a") == "a");
+        directory.forget_draining("a");
+        directory.forget_draining(&draining);
+        assert!(directory.ids().is_empty());
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 //! Same user (the directory), same program, same config file, same flags but `--for`, same values of the
 //! variables that the config uses and of those that servers inherit. Only a keyed hash of it is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -34,6 +34,16 @@ const OF_THE_SEAT: &[&str] = &[
     "XDG_GREETER_DATA_DIR",
 ];
 
+/// Variables of Trunkline itself that a runtime takes from the client that starts it.
+const OWN: [&str; 6] = [
+    "TRUNKLINE_CACHE",
+    "TRUNKLINE_LOG",
+    "MCP_PROXY_LOG_DIRECTORY_PATH",
+    "MCP_PROXY_LOG_LEVEL",
+    "TRUNKLINE_TEST_WAIT_DIVISOR",
+    "XDG_CACHE_HOME",
+];
+
 /// Everything that tells one runtime from another.
 #[derive(Debug)]
 pub(crate) struct RuntimeIdentity<'i> {
@@ -45,46 +55,79 @@ pub(crate) struct RuntimeIdentity<'i> {
     pub(crate) used: &'i BTreeMap<String, Option<String>>,
     /// What servers inherit.
     pub(crate) inherited: &'i [(std::ffi::OsString, std::ffi::OsString)],
-    /// Variables of Trunkline itself.
-    pub(crate) own: &'i [(&'i str, Option<String>)],
+    /// Where the variables of Trunkline itself are.
+    pub(crate) environment: &'i Environment,
 }
 
 impl RuntimeIdentity<'_> {
     /// A name for it that tells nobody what it is made of. 64 bits: a user has a handful.
     pub(crate) fn id(&self, key: &[u8]) -> String {
-        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
-        // With its length before it, so that no two lists of parts read alike.
-        let mut part = |bytes: &[u8]| {
-            context.update(&(bytes.len() as u64).to_le_bytes());
-            context.update(bytes);
+        let inputs = self.inputs(key);
+        let parts = inputs.iter().flat_map(|(name, hash)| [name.as_bytes(), hash.as_bytes()]);
+        keyed(key, parts)
+    }
+
+    /// A short keyed hash of each thing that tells runtimes apart, by what it is: `program`, `config`, `flags`,
+    /// `cwd`, or a variable behind what it is used for. People are told names; the values stay here.
+    pub(crate) fn inputs(&self, key: &[u8]) -> BTreeMap<String, String> {
+        let mut inputs = BTreeMap::new();
+        let mut add = |name: String, value: &[u8]| {
+            let hash = keyed(key, [name.as_bytes(), value]);
+            inputs.insert(name, hash);
         };
-        part(program().as_bytes());
-        part(self.config.as_os_str().as_bytes());
-        part(format!("{:?}", shared_flags(self.flags)).as_bytes());
-        part(self.directory.map_or(&b""[..], |directory| directory.as_os_str().as_bytes()));
+        add("program".to_owned(), program().as_bytes());
+        add("config".to_owned(), self.config.as_os_str().as_bytes());
+        add("flags".to_owned(), format!("{:?}", shared_flags(self.flags)).as_bytes());
+        if let Some(directory) = self.directory {
+            add("cwd".to_owned(), directory.as_os_str().as_bytes());
+        }
         for (name, value) in self.used {
-            part(name.as_bytes());
-            part(value.as_ref().map_or(&b"unset"[..], |_| b"set"));
-            part(value.as_deref().unwrap_or_default().as_bytes());
+            match value {
+                Some(value) => add(format!("used {name}"), value.as_bytes()),
+                None => add(format!("unset {name}"), b""),
+            }
         }
-        for (name, value) in self.own {
-            part(name.as_bytes());
-            part(value.as_deref().unwrap_or_default().as_bytes());
+        for name in OWN {
+            let value = self.environment.get(name).unwrap_or_default();
+            add(format!("own {name}"), value.as_bytes());
         }
-        let mut inherited: Vec<_> = self.inherited.iter().collect();
-        inherited.sort();
-        for (name, value) in inherited {
+        for (name, value) in self.inherited {
             // Named in `--pass-env`, it was meant.
             let is_meant =
                 self.flags.servers.pass_env.iter().any(|passed| name == OsStr::new(passed));
             if is_meant || !OF_THE_SEAT.iter().any(|seat| name == OsStr::new(seat)) {
-                part(name.as_bytes());
-                part(&without_repeats(name, value));
+                let value = without_repeats(name, value);
+                add(format!("inherited {}", name.to_string_lossy()), &value);
             }
         }
-        let digest = context.sign();
-        digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        inputs
     }
+}
+
+/// What tells two runtimes apart, by their inputs: in words for people, each once.
+pub(crate) fn differences(
+    one: &BTreeMap<String, String>,
+    other: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let all: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differing = all.into_iter().filter(|name| one.get(*name) != other.get(*name));
+    // The variable itself, whatever it is used for.
+    let words = differing.map(|name| name.split_once(' ').map_or(name.as_str(), |(_, name)| name));
+    let mut words: Vec<String> = words.map(str::to_owned).collect();
+    words.sort();
+    words.dedup();
+    words
+}
+
+/// 64 bits of a keyed hash of these parts.
+fn keyed<'p>(key: &[u8], parts: impl IntoIterator<Item = &'p [u8]>) -> String {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
+    for part in parts {
+        // With its length before it, so that no two lists of parts read alike.
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part);
+    }
+    context.sign().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A short keyed hash of each variable, by name. A runtime compares those that an edited config uses with its
@@ -92,15 +135,7 @@ impl RuntimeIdentity<'_> {
 pub(crate) fn digests(environment: &Environment, key: &[u8]) -> BTreeMap<String, String> {
     let all = environment.all();
     let named = all.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_bytes())));
-    named.map(|(name, value)| (name.to_owned(), digest(key, name, value))).collect()
-}
-
-fn digest(key: &[u8], name: &str, value: &[u8]) -> String {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
-    context.update(name.as_bytes());
-    context.update(b"=");
-    context.update(value);
-    context.sign().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    named.map(|(name, value)| (name.to_owned(), keyed(key, [name.as_bytes(), value]))).collect()
 }
 
 /// A directory that is named twice in `PATH` is found at its first place.
@@ -198,7 +233,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect::<Vec<_>>(),
-            own: &[],
+            environment: &Environment::of(&[]),
         }
         .id(&[7; 32])
     }
@@ -226,6 +261,31 @@ mod tests {
             assert_ne!(other, plain);
         }
         assert!(plain.len() == 16 && !plain.contains("/c.json"));
+    }
+
+    #[test]
+    fn what_tells_two_runtimes_apart_is_named_without_its_value() {
+        let inputs = |line: &str, directory: Option<&str>, token: Option<&str>, path: &str| {
+            RuntimeIdentity {
+                config: Path::new("/c.json"),
+                flags: &flags(line),
+                directory: directory.map(Path::new),
+                used: &BTreeMap::from([("TOKEN".to_owned(), token.map(str::to_owned))]),
+                inherited: &[("PATH".into(), path.into())],
+                environment: &Environment::of(&[]),
+            }
+            .inputs(&[7; 32])
+        };
+        let plain = inputs("", None, Some("hunter2"), "/a");
+        for (other, expected) in [
+            (inputs("--for cursor", None, Some("hunter2"), "/a:/a"), vec![]),
+            (inputs("", None, None, "/a"), vec!["TOKEN"]),
+            (inputs("", Some("/w"), Some("other"), "/b"), vec!["PATH", "TOKEN", "cwd"]),
+            (inputs("--separator /", None, Some("hunter2"), "/a"), vec!["flags"]),
+        ] {
+            assert_eq!(differences(&plain, &other), expected);
+        }
+        assert!(!format!("{plain:?}").contains("hunter2"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
 use super::spec::Rules;
-use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value};
+use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value, password_in_url};
 use crate::jsonc::{JsonMember, JsonText, Node, Value};
 
 /// Reads the fields of one server and remembers what must not be printed. A field with a problem
@@ -73,9 +73,50 @@ impl ConfigReader<'_, '_> {
             // The line is followed word by word: whether an argument may be a secret depends on the
             // one before it.
             line.next(&text.value);
-            list.extend(self.text(text, &at));
+            if let Some(word) = self.text(text, &at) {
+                self.note_secret_argument(list.last().map(String::as_str), &word);
+                list.push(word);
+            }
         }
         list
+    }
+
+    /// An argument that is a secret by the name it has is one, as the value of a variable would be: `--token V`,
+    /// `--token=V`, `-e TOKEN=V`, `--header "X-Api-Key: V"`, `https://h/?key=V`.
+    // By its name only: versions of packages and digests of images look random, too.
+    fn note_secret_argument(&mut self, before: Option<&str>, word: &str) {
+        if self.disabled {
+            return;
+        }
+        if let Some((_scheme, rest)) = word.split_once("://") {
+            if password_in_url(word).is_some() {
+                self.secrets.add("args", word);
+            }
+            let query = rest.split_once('?').map_or("", |(_, query)| query);
+            for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+                self.note_named_argument(name, value);
+            }
+            return;
+        }
+        let flag = before.filter(|flag| flag.starts_with('-') && !flag.contains('='));
+        match (word.split_once('='), flag) {
+            (None, Some("--header" | "-H")) => {
+                if let Some((name, value)) = word.split_once(':') {
+                    self.note_named_argument(name, value.trim());
+                }
+            }
+            (None, Some(flag)) if !word.starts_with("--") => self.note_named_argument(flag, word),
+            (None, _) => {}
+            (Some((name, value)), _) => self.note_named_argument(name, value),
+        }
+    }
+
+    fn note_named_argument(&mut self, name: &str, value: &str) {
+        // Where a secret is kept is none.
+        let is_place = ["file", "path", "dir"].iter().any(|end| name.ends_with(end));
+        if is_secret_name(name) && !is_place {
+            self.secrets.add(name, value);
+        }
     }
 
     /// An object of strings, in file order.

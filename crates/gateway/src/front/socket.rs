@@ -97,11 +97,31 @@ pub(crate) async fn serve(
             () = pump.ended() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
         }
     };
-    farewell.send_replace(Some(last));
-    // Each client waits at most for the grace of the farewell and for its last bytes.
-    while clients.join_next().await.is_some() {}
-    finish(last.grace).await;
+    // Whoever sends orders learns that nobody can be attached any more.
+    orders.close();
+    let grace = drain(last, &farewell, &mut clients, &mut signals).await;
+    finish(grace).await;
     Ok(())
+}
+
+/// Waits until every client has gone: each waits at most for the grace of the farewell and for its last bytes. A
+/// signal meanwhile leaves them less. Returns how long servers have.
+async fn drain(
+    last: RuntimeFarewell,
+    farewell: &watch::Sender<Option<RuntimeFarewell>>,
+    clients: &mut JoinSet<()>,
+    signals: &mut Signals,
+) -> ShutdownGrace {
+    farewell.send_replace(Some(last));
+    loop {
+        tokio::select! {
+            left = clients.join_next() => if left.is_none() { return last.grace },
+            () = signals.any() => break,
+        }
+    }
+    farewell.send_replace(Some(RuntimeFarewell { grace: SIGNALLED, ..last }));
+    while clients.join_next().await.is_some() {}
+    SIGNALLED
 }
 
 async fn attend(
@@ -152,14 +172,15 @@ async fn attend(
     };
     session.close_listeners(); // subscriptions would never become idle
     let grace = last.map_or(END_OF_INPUT, |last| last.grace);
-    tokio::select! {
-        _ = timeout(grace.drain, session.client.idle()) => {}
-        () = outbox.closed() => {} // it has gone: what it has open is cancelled
-        () = pump.ended() => {}
-    }
+    let has_gone = tokio::select! {
+        () = calls_ended(&session, grace, &mut farewell) => false,
+        () = pump.ended() => false,
+        () = outbox.closed() => true, // what it has open is cancelled
+    };
     source.forget();
     tasks.shutdown().await;
-    if last.is_some() && !is_dismissed {
+    // Only at the very end: other clients may still wait for answers through the pipes that it closes.
+    if last.is_some() && !is_dismissed && !has_gone {
         abandon(&session.client); // the client is there: it is told that the runtime ends
     } else {
         let mut touched = FlushSet::default();
@@ -174,6 +195,25 @@ async fn attend(
     outbox.close();
     drop(presence);
     Ok(())
+}
+
+/// Waits until the client has no call open, at most for its grace, or for a shorter one that is given meanwhile.
+async fn calls_ended(
+    session: &Session,
+    mut grace: ShutdownGrace,
+    farewell: &mut watch::Receiver<Option<RuntimeFarewell>>,
+) {
+    loop {
+        tokio::select! {
+            _ = timeout(grace.drain, session.client.idle()) => return,
+            // An error: the one who says farewell is gone, and with it the runtime.
+            said = farewell.changed() => match said.ok().and_then(|()| *farewell.borrow()) {
+                Some(said) if said.grace.drain < grace.drain => grace = said.grace,
+                Some(_) => {}
+                None => return,
+            },
+        }
+    }
 }
 
 fn tell(outbox: &Outbox, line: &[u8]) {

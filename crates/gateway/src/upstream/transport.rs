@@ -84,6 +84,8 @@ pub(crate) trait NetworkTransport: Debug + Send + Sync {
     fn may_have_run(&self, id: UpstreamId) -> bool;
     /// Does this request wait no longer, so that it cannot be taken back?
     fn is_on_its_way(&self, id: UpstreamId) -> bool;
+    /// Sends nothing more of this request. May the server have seen it?
+    fn withdraw(&self, id: UpstreamId) -> bool;
     /// The answer to this request is no longer needed.
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
@@ -141,8 +143,17 @@ impl Transport {
         self.reach()
     }
 
+    /// Sends nothing more of this request, and says whether it may have run. Only for the end: a pipe is
+    /// closed for every request.
+    pub(crate) fn withdraw(&self, id: UpstreamId, sent_at: u64) -> bool {
+        match self {
+            Self::Pipe(_) => self.end().may_have_run(id, sent_at),
+            Self::Post(post) => post.withdraw(id),
+        }
+    }
+
     /// What may have reached the server so far.
-    pub(crate) fn reach(&self) -> Reach<'_> {
+    fn reach(&self) -> Reach<'_> {
         match self {
             Self::Pipe(outbox) => Reach::Written(outbox.written()),
             Self::Post(post) => Reach::Posted(&**post),
@@ -209,5 +220,24 @@ impl Reach<'_> {
             Self::Written(written) => sent_at <= written,
             Self::Posted(post) => post.may_have_run(id),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_withdrawn_from_a_pipe_is_not_written_later() {
+        // Nobody writes yet, as if the server did not read.
+        let outbox = Outbox::default();
+        let transport = Transport::Pipe(outbox.clone());
+        let heading = Heading { method: b"tools/call", name: None, arguments: None };
+        let mut touched = FlushSet::default();
+        let sent_at = transport.request(1, &heading, b"{}", &Edits::new(), &mut touched).unwrap();
+        assert!(!transport.withdraw(1, sent_at), "nothing of it was written");
+        assert!(outbox.put(b"{}", &Edits::new()).is_err(), "nothing can be written any more");
+        assert_eq!(outbox.written(), 0);
+        touched.flush();
     }
 }

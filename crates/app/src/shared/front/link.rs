@@ -9,14 +9,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::geteuid;
+use rustix::process::Pid;
+use trunkline_gateway::{GREETING, LATEST_GREETING};
+use trunkline_keeper::keep_descriptors_from_programs;
 
 use crate::shared::directory::RuntimeDirectory;
 use crate::shared::hello::{ClientHello, RuntimeHello, refused};
+use crate::shared::process::{is_absence, is_at_work, peer};
 use crate::shared::runtime::{READY, TAKEN};
 
-/// A runtime that needs longer to open its socket, or to say hello, is of no use.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A runtime that needs longer to open its socket is of no use.
+const PATIENCE: Duration = LATEST_GREETING;
 /// Between two looks at a socket that another runtime is about to open or to give up.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The answer to a hello is shorter.
@@ -94,28 +97,28 @@ impl RuntimeLink<'_> {
     }
 
     fn attempt(&self) -> Result<Attempt, String> {
-        let path = self.at.directory.socket(&self.at.id);
-        let stream = match UnixStream::connect(&path) {
+        let stream = match self.at.directory.connect(&self.at.id) {
             Ok(stream) => stream,
+            Err(error) if is_absence(&error) => return Ok(Attempt::Absent),
             Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                    return Ok(Attempt::Absent);
-                }
                 io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionReset => {
                     return Ok(Attempt::Passing);
                 }
-                _ => return Err(format!("{} cannot be connected to: {error}", path.display())),
+                _ => {
+                    let path = self.at.directory.file(&self.at.id, "sock");
+                    return Err(format!("{} cannot be connected to: {error}", path.display()));
+                }
             },
         };
-        check_peer(&stream)?;
-        match greeted(stream, &RuntimeHello::Client(self.hello.clone())) {
+        let pid = peer(&stream)?;
+        match greeted(stream, pid, &RuntimeHello::Client(self.hello.clone())) {
             Ok((stream, line, ahead)) => match refused(&line) {
                 Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
                 None => Ok(Attempt::Connected(Connected { stream, ahead })),
             },
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(format!(
-                "the shared runtime does not answer (`trunkline ps` shows it, `trunkline stop` ends it): {}",
-                path.display()
+            Err(error) if is_silence(&error) => Err(format!(
+                "the shared runtime hangs (pid {pid} has not answered for {} s); `trunkline stop {pid}` ends it",
+                GREETING.as_secs()
             )),
             // It went while we spoke.
             Err(_) => Ok(Attempt::Passing),
@@ -132,6 +135,9 @@ impl RuntimeLink<'_> {
         // One front starts it; the others that have lost the same runtime wait for its socket.
         let starting = self.at.directory.lock(&format!("{}-start", self.at.id)).map_err(told)?;
         let Some(_starting) = starting else { return Ok(()) };
+        // Whoever waits for the end of a pipe that our client has left open waits for the client, not for a
+        // runtime that outlives it.
+        keep_descriptors_from_programs();
         let mut command = Command::new(program());
         command.args(&self.at.arguments).current_dir(&self.at.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -192,25 +198,16 @@ fn program() -> PathBuf {
     }
 }
 
-/// The other end must be a process of this user.
-pub(crate) fn check_peer(stream: &UnixStream) -> Result<(), String> {
-    let peer = rustix::net::sockopt::socket_peercred(stream)
-        .map_err(|error| format!("it cannot be told who owns the runtime's socket: {error}"))?;
-    match peer.uid == geteuid() {
-        true => Ok(()),
-        false => {
-            Err(format!("the runtime's socket belongs to another user (uid {})", peer.uid.as_raw()))
-        }
-    }
-}
-
-/// Says hello. The stream, the line of the answer, and what came behind it.
+/// Says hello. The stream, the line of the answer, and what came behind it. An error that [`is_silence`]: the
+/// runtime, which is this process, hangs.
 pub(crate) fn greeted(
     mut stream: UnixStream,
+    pid: Pid,
     hello: &RuntimeHello,
 ) -> io::Result<(UnixStream, Vec<u8>, Vec<u8>)> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let latest = Instant::now() + LATEST_GREETING;
+    stream.set_read_timeout(Some(GREETING))?;
+    stream.set_write_timeout(Some(GREETING))?;
     stream.write_all(hello.line().as_bytes())?;
     let mut heard = Vec::new();
     loop {
@@ -219,9 +216,17 @@ pub(crate) fn greeted(
             return Ok((stream, heard, ahead));
         }
         let mut piece = [0; ANSWER];
-        match stream.read(&mut piece)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => heard.extend_from_slice(piece.get(..count).unwrap_or_default()),
+        match stream.read(&mut piece) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => heard.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            // Busy, like the machine perhaps: it is waited for.
+            Err(error) if is_silence(&error) && Instant::now() < latest && is_at_work(pid) => {}
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// Did the other end say nothing for as long as it was waited for?
+pub(crate) fn is_silence(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
 }

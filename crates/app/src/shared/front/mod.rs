@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use trunkline_catalog::config::Style;
 
-pub(crate) use link::{check_peer, greeted};
+pub(crate) use link::{greeted, is_silence};
 
 use crate::cli::Stdio;
 use crate::environment::Environment;
@@ -30,16 +30,6 @@ const SHARED: &str = "TRUNKLINE_SHARED";
 const LINGER: &str = "TRUNKLINE_LINGER";
 /// How long a runtime stays after its last client: a client that is restarted finds its servers running.
 const USUAL_LINGER: Duration = Duration::from_secs(600);
-
-/// Variables of Trunkline itself that a runtime takes from the client that starts it.
-const OWN: [&str; 6] = [
-    "TRUNKLINE_CACHE",
-    "TRUNKLINE_LOG",
-    "MCP_PROXY_LOG_DIRECTORY_PATH",
-    "MCP_PROXY_LOG_LEVEL",
-    "TRUNKLINE_TEST_WAIT_DIVISOR",
-    "XDG_CACHE_HOME",
-];
 
 /// What came of it.
 #[derive(Debug)]
@@ -162,15 +152,13 @@ fn locate(
         .key()
         .map_err(|error| format!("{}: {error}", directory.path().join("key").display()))?;
     let is_local = depends_on_directory(&config.servers);
-    let own: Vec<(&str, Option<String>)> =
-        OWN.iter().map(|name| (*name, environment.get(name))).collect();
     let id = RuntimeIdentity {
         config: &canonical,
         flags: stdio,
         directory: is_local.then_some(here.as_path()),
         used: &used.borrow(),
         inherited: settings::inherited(wanted, environment).variables(),
-        own: &own,
+        environment,
     }
     .id(&key);
     let warnings = match config.warnings.is_empty() {
@@ -179,8 +167,11 @@ fn locate(
     };
     let mut arguments: Vec<OsString> = vec!["runtime".into(), "--id".into(), id.clone().into()];
     arguments.extend(std::env::args_os().skip(1));
+    // A descriptor of this process is none of the runtime's.
+    let is_descriptor = ["/dev/fd", "/proc"].iter().any(|place| path.starts_with(place));
+    let named = if is_descriptor { canonical } else { here.join(&path) };
     // Behind the client's own, which it overrides: the runtime runs in another directory.
-    arguments.extend(["--config".into(), here.join(&path).into_os_string()]);
+    arguments.extend(["--config".into(), named.into_os_string()]);
     let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
     Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
 }

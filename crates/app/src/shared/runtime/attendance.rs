@@ -17,6 +17,8 @@ pub(crate) struct Attendance {
     clients: Mutex<Vec<Attendant>>,
     /// No client can find this runtime any more.
     is_outdated: AtomicBool,
+    /// The runtime ends: it has given its socket up to the next one.
+    is_ending: AtomicBool,
     /// How many there are, and how long to stay without any; `None`: none has come yet.
     now: watch::Sender<(usize, Option<Duration>)>,
 }
@@ -80,6 +82,21 @@ impl Attendance {
         self.is_outdated.store(is_outdated, Ordering::Relaxed);
     }
 
+    pub(super) fn set_ending(&self) {
+        // Relaxed: the flag publishes nothing else.
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        // Relaxed: the flag publishes nothing else.
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_outdated(&self) -> bool {
+        // Relaxed: the flag publishes nothing else.
+        self.is_outdated.load(Ordering::Relaxed)
+    }
+
     /// Resolves when no client has been here for as long as the last one wanted, or at most for `first`
     /// if none has ever come. `is_outdated`: nobody will come any more, so nobody is waited for.
     pub(super) async fn lingered(&self, first: Duration, is_outdated: impl Fn() -> bool) {
@@ -88,10 +105,7 @@ impl Attendance {
             let (clients, linger) = *now.borrow_and_update();
             let wait = match linger {
                 None => first,
-                // Relaxed: the flag publishes nothing else.
-                Some(_) if self.is_outdated.load(Ordering::Relaxed) || is_outdated() => {
-                    Duration::ZERO
-                }
+                Some(_) if self.is_outdated() || is_outdated() => Duration::ZERO,
                 Some(linger) => linger,
             };
             tokio::select! {

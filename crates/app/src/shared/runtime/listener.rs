@@ -1,6 +1,8 @@
 //! `Reception`: accepts connections on the runtime's socket: clients go to the gateway, commands are
 //! answered here.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -38,6 +40,10 @@ pub(crate) struct Reception {
     pub(crate) notices: broadcast::Sender<Arc<str>>,
     pub(crate) config: PathBuf,
     pub(crate) started: SystemTime,
+    /// Keyed hashes of what tells this runtime from others.
+    pub(crate) inputs: BTreeMap<String, String>,
+    /// The program that it was started from.
+    pub(crate) program: ProgramFile,
 }
 
 /// How a runtime is to end.
@@ -46,50 +52,81 @@ struct EndOrder {
     again: bool,
 }
 
+/// Who may come: clients and commands, or only commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visitors {
+    All,
+    Commands,
+}
+
 impl Reception {
-    /// Accepts until nobody needs the runtime or a command ends it. Then the socket is free for the next
-    /// runtime, and the gateway is told to end.
-    pub(crate) async fn receive(self, socket: OwnSocket) -> io::Result<()> {
+    /// Accepts until nobody needs the runtime, a command ends it, or the gateway ends by itself. Then the socket
+    /// is free for the next runtime, the gateway is told to end, and commands are answered until it has.
+    pub(crate) async fn receive(self, socket: OwnSocket) -> io::Result<Infallible> {
         let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
         let reception = Arc::new(self);
         let (end, mut ended) = mpsc::channel::<EndOrder>(1);
         let mut visits = JoinSet::new();
-        let program = program_file();
-        let is_outdated = || program_file() != program;
         let last = {
+            let is_outdated = || reception.program.is_replaced();
             let mut lingered =
                 std::pin::pin!(reception.attendance.lingered(FIRST_CLIENT, is_outdated));
-            loop {
-                tokio::select! {
-                    accepted = listener.accept() => match accepted {
-                        Ok((stream, _)) => {
-                            let (reception, end) = (Arc::clone(&reception), end.clone());
-                            visits.spawn(async move { reception.visited(stream, &end).await });
-                        }
-                        Err(error) => {
-                            tracing::warn!(%error, "a client could not be accepted");
-                            sleep(ACCEPT_PAUSE).await;
-                        }
-                    },
-                    Some(_) = visits.join_next() => {}
-                    Some(order) = ended.recv() => break order,
-                    () = &mut lingered => {
-                        tracing::info!("no client is left: the runtime ends");
-                        break EndOrder { again: false };
-                    }
+            tokio::select! {
+                never = reception.accept(&listener, &mut visits, &end, Visitors::All) => match never {},
+                Some(order) = ended.recv() => order,
+                () = &mut lingered => {
+                    tracing::info!("no client is left: the runtime ends");
+                    EndOrder { again: false }
                 }
+                () = reception.orders.closed() => EndOrder { again: false },
             }
         };
-        drop(listener);
-        socket.give_up();
-        // Those that were accepted meanwhile are still attached, and told that it ends.
-        while visits.join_next().await.is_some() {}
-        // An error: the gateway has ended by itself.
-        drop(reception.orders.send(SocketOrder::End { again: last.again }).await);
-        Ok(())
+        reception.attendance.set_ending();
+        let _retired = socket.retire();
+        let ending = async {
+            // Those that were accepted meanwhile are still attached, and told that it ends.
+            while visits.join_next().await.is_some() {}
+            // An error: the gateway has ended by itself.
+            drop(reception.orders.send(SocketOrder::End { again: last.again }).await);
+            std::future::pending().await
+        };
+        let mut late = JoinSet::new();
+        tokio::select! {
+            never = reception.accept(&listener, &mut late, &end, Visitors::Commands) => match never {},
+            never = ending => never,
+        }
     }
 
-    async fn visited(&self, mut stream: UnixStream, end: &mpsc::Sender<EndOrder>) {
+    async fn accept(
+        self: &Arc<Self>,
+        listener: &UnixListener,
+        visits: &mut JoinSet<()>,
+        end: &mpsc::Sender<EndOrder>,
+        welcome: Visitors,
+    ) -> Infallible {
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        let (reception, end) = (Arc::clone(self), end.clone());
+                        visits.spawn(async move { reception.visited(stream, &end, welcome).await });
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a client could not be accepted");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(_) = visits.join_next() => {}
+            }
+        }
+    }
+
+    async fn visited(
+        &self,
+        mut stream: UnixStream,
+        end: &mpsc::Sender<EndOrder>,
+        welcome: Visitors,
+    ) {
         // The directory keeps others out; this holds also if somebody opens it.
         if stream.peer_cred().map(|peer| peer.uid()).ok() != Some(geteuid().as_raw()) {
             tracing::warn!("another user has tried to connect");
@@ -101,6 +138,8 @@ impl Reception {
             Err(_) => Err("it was waited for a hello in vain".to_owned()),
         };
         let answer = match said {
+            // It notices that nobody listens to it, and looks for the next runtime.
+            Ok(RuntimeHello::Client(_)) if welcome == Visitors::Commands => return,
             Ok(RuntimeHello::Client(hello)) => return self.attach(stream, hello).await,
             Ok(RuntimeHello::Ask(ask)) => self.answer(ask, end),
             Err(why) => refusal(&why),
@@ -115,8 +154,8 @@ impl Reception {
         }
         // Before what the notices say is looked at: what fails in between is told twice rather than never.
         let notices = self.notices.subscribe();
-        for line in report::troubles(&self.fleet) {
-            if stream.write_all(format!("#trunkline: error: {line}\n").as_bytes()).await.is_err() {
+        for line in report::troubles(self) {
+            if stream.write_all(format!("#trunkline: {line}\n").as_bytes()).await.is_err() {
                 return;
             }
         }
@@ -175,11 +214,20 @@ impl Reception {
     }
 }
 
-/// The file that the program was started from, as it is on disk now.
-fn program_file() -> Option<(u64, u64, i64)> {
-    let path = std::env::current_exe().ok()?;
-    let about = std::fs::metadata(path).ok()?;
-    Some((about.dev(), about.ino(), about.mtime()))
+/// The file that the program was started from.
+#[derive(Debug)]
+pub(crate) struct ProgramFile(Option<(u64, u64, i64)>);
+
+impl ProgramFile {
+    pub(crate) fn now() -> Self {
+        let about = || std::fs::metadata(std::env::current_exe().ok()?).ok();
+        Self(about().map(|about| (about.dev(), about.ino(), about.mtime())))
+    }
+
+    /// Is there another one at its place?
+    pub(super) fn is_replaced(&self) -> bool {
+        Self::now().0 != self.0
+    }
 }
 
 /// One line, and no byte behind it: what follows is the gateway's to read.

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Mode;
 
 use crate::environment::Environment;
-use crate::shared::directory::RuntimeDirectory;
-use crate::shared::identity::digests;
+use crate::shared::directory::{RuntimeDirectory, draining_id};
+use crate::shared::identity::{RuntimeIdentity, digests};
 pub(crate) use attendance::Attendance;
-pub(crate) use listener::Reception;
+pub(crate) use listener::{ProgramFile, Reception};
 
 /// What a runtime writes to its standard output once it listens,
 pub(crate) const READY: &[u8] = b"ready";
@@ -66,21 +66,51 @@ impl OwnSocket {
         Ok(digests(environment, &self.directory.key()?))
     }
 
+    /// What tells it from other runtimes.
+    pub(crate) fn inputs(
+        &self,
+        identity: &RuntimeIdentity<'_>,
+    ) -> io::Result<BTreeMap<String, String>> {
+        Ok(identity.inputs(&self.directory.key()?))
+    }
+
     /// Where its log is.
     pub(crate) fn logs(&self) -> PathBuf {
         self.directory.file(&self.id, "logs")
     }
 
-    /// From now on the next runtime can be started, while this one still ends.
-    fn give_up(self) {
-        let Self { directory, id, listener, file, _lock } = self;
-        let path = directory.socket(&id);
+    /// From now on the next runtime can be started, while this one still ends. Commands find it by another name.
+    fn retire(self) -> RetiredSocket {
+        let Self { directory, id, listener: _, file, _lock } = self;
+        let (path, retired) = (directory.socket(&id), draining_id(&id, std::process::id()));
         // Files below /tmp are tidied away, and another runtime may have made its own since.
-        if file_at(&path) == file {
-            drop(std::fs::remove_file(path));
+        if file_at(&path) == file && std::fs::rename(&path, directory.socket(&retired)).is_err() {
+            drop(std::fs::remove_file(&path));
         }
-        // Clients that have connected and were not accepted notice, and try again.
-        drop(listener);
+        RetiredSocket { directory, id: retired }
+    }
+}
+
+/// The socket of a runtime that ends, for commands; clients do not look for it. Its file goes with it.
+#[derive(Debug)]
+struct RetiredSocket {
+    directory: RuntimeDirectory,
+    id: String,
+}
+
+impl Drop for RetiredSocket {
+    fn drop(&mut self) {
+        // Not there: it could not be renamed.
+        drop(std::fs::remove_file(self.directory.socket(&self.id)));
+    }
+}
+
+/// Removes the log of a runtime that has ended, unless the next one writes there already.
+pub(crate) fn forget_logs(id: &str, environment: &Environment) {
+    let Ok(Some(directory)) = RuntimeDirectory::existing(environment) else { return };
+    // Held meanwhile: a runtime that starts just now finds it taken, and its front tries again.
+    if let Ok(Some(_lock)) = directory.lock(id) {
+        drop(std::fs::remove_dir_all(directory.file(id, "logs")));
     }
 }
 

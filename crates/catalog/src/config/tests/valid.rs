@@ -179,7 +179,20 @@ fn secrets_are_the_expanded_and_the_suspicious() {
         names.dedup();
         names
     };
-    let table: [(&str, &[&str]); 9] = [
+    let table: [(&str, &[&str]); 16] = [
+        (r#""command": "a", "args": ["--token", "abcdef", "-y", "--port", "8080"]"#, &["--token"]),
+        (r#""command": "a", "args": ["--api-key=abcdef", "--level=info"]"#, &["--api-key"]),
+        (
+            r#""command": "a", "args": ["-e", "GH_TOKEN=abcdef", "image@sha256:0a1b2c"]"#,
+            &["GH_TOKEN"],
+        ),
+        (r#""command": "a", "args": ["--header", "X-Api-Key: abcdef"]"#, &["X-Api-Key"]),
+        (
+            r#""command": "a", "args": ["https://h/?key=abcdef&x=1", "pg://me:passwd@h/db"]"#,
+            &["args", "key"],
+        ),
+        (r#""command": "a", "args": ["--key-file", "/etc/key", "mcp-server-1@2025.11.25"]"#, &[]),
+        (r#""command": "a", "args": ["--token", "abcdef"], "disabled": true"#, &[]),
         (r#""command": "a", "args": ["--key=$API_KEY", "$HOME"]"#, &["API_KEY"]),
         (r#""command": "a", "env": {"PWD": "/srv/data", "MYSQL_PWD": "abcdef"}"#, &["MYSQL_PWD"]),
         (r#""command": "a", "env": {"HOME": "$API_KEY", "TMPDIR": "${HOME}/tmp"}"#, &["API_KEY"]),

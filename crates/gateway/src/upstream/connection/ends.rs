@@ -106,10 +106,10 @@ impl CallOwner for Connection {
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
-        let sent_at = self.link.pending.lock().get(id).map(|entry| entry.sent_at);
-        let Some(sent_at) = sent_at else { return };
-        let may_have_run = self.link.transport.reach().may_have_run(id, sent_at);
-        self.link.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
+        // Taken out first: what comes of the way that is closed next finds no call any more.
+        let Some(entry) = self.link.pending.lock().remove(id) else { return };
+        let may_have_run = self.link.transport.withdraw(id, entry.sent_at);
+        self.link.fail_entry(entry, &CallError::ShuttingDown { may_have_run }, touched);
     }
 
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {

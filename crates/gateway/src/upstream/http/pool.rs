@@ -408,6 +408,15 @@ impl Pool {
         }
     }
 
+    /// Sends nothing more of this request, and says whether the server may have seen it.
+    pub(super) fn withdraw(&mut self, id: UpstreamId) -> bool {
+        let is_on_its_way = self.is_on_its_way(id);
+        // Its connection is closed before it is looked at how much was written.
+        self.call_off(id);
+        let written = || self.slots.iter().find_map(|slot| slot.may_have_run(id));
+        is_on_its_way && written().unwrap_or(true)
+    }
+
     /// The server has forgotten the session: what may be sent is a new handshake, and the stream
     /// that came with the old one is of no use.
     pub(super) fn forget_session(&mut self) {
@@ -472,6 +481,7 @@ mod tests {
     use super::*;
     use crate::upstream::http::address::{Address, Remote};
     use trunkline_catalog::config::RemoteKind;
+    use trunkline_wire::Edits;
 
     fn pool(gate: Gate) -> Pool {
         let place = Remote { url: "http://h/mcp", kind: RemoteKind::Http, headers: &[] };
@@ -501,6 +511,24 @@ mod tests {
         handshake.gate = Gate::Open;
         assert_eq!(leaving(&mut handshake, &[]), [Call(1), Listen]);
         assert_eq!(leaving(&mut pool(Gate::Open), &[Call(1), Tell]), [Tell, Call(1)]);
+    }
+
+    #[test]
+    fn a_request_that_is_taken_back_is_not_sent_later() {
+        let mut pool = pool(Gate::Open);
+        let mut touched = FlushSet::default();
+        let slot = Arc::new(Slot::new());
+        pool.add(&slot);
+        for id in [1, 2] {
+            pool.start(exchange(Purpose::Call(id)), &mut touched);
+        }
+        pool.offer(&slot, &mut touched);
+        assert!(!pool.withdraw(2), "it waited");
+        assert!(!pool.withdraw(1), "nothing of it was written");
+        assert!(slot.outbox.put(b"x", &Edits::new()).is_err(), "nothing of it can be written");
+        assert_eq!(pool.next().map(|exchange| exchange.purpose), None);
+        assert!(pool.withdraw(3), "it has left before");
+        touched.flush();
     }
 
     #[test]

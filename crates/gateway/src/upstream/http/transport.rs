@@ -167,6 +167,10 @@ impl NetworkTransport for HttpTransport {
         self.connections.pool.lock().may_have_run(id)
     }
 
+    fn withdraw(&self, id: UpstreamId) -> bool {
+        self.connections.pool.lock().withdraw(id)
+    }
+
     fn is_on_its_way(&self, id: UpstreamId) -> bool {
         self.connections.pool.lock().is_on_its_way(id)
     }

@@ -67,6 +67,9 @@ mod tests {
         fn is_on_its_way(&self, _: UpstreamId) -> bool {
             true
         }
+        fn withdraw(&self, _: UpstreamId) -> bool {
+            true
+        }
 
         fn forget(&self, _: UpstreamId) {}
         fn ties_questions_to_calls(&self) -> bool {

@@ -1,0 +1,95 @@
+//! `RuntimeProcess`: the process behind a runtime's socket, to be waited for and ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+
+use super::directory::RuntimeDirectory;
+
+#[derive(Debug)]
+pub(crate) struct RuntimeProcess {
+    pub(crate) pid: Pid,
+    /// Means this process also when its number is another's.
+    handle: OwnedFd,
+}
+
+impl RuntimeProcess {
+    /// The process that listens at the socket of this runtime: the kernel says which. `None`: it has gone.
+    pub(crate) fn of(directory: &RuntimeDirectory, id: &str) -> Result<Option<Self>, String> {
+        let listening = || match directory.connect(id) {
+            Ok(stream) => peer(&stream).map(Some),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(format!("{}: {error}", directory.file(id, "sock").display())),
+        };
+        let Some(pid) = listening()? else { return Ok(None) };
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(format!("process {pid} cannot be watched: {error}")),
+        };
+        // The number was the listener's, and could be another process's by now; not if it still listens.
+        Ok(listening()?.filter(|again| *again == pid).map(|pid| Self { pid, handle }))
+    }
+
+    /// Sends a signal; one that has gone needs none.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
+        match pidfd_send_signal(&self.handle, signal) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(format!("process {} cannot be ended: {error}", self.pid)),
+        }
+    }
+
+    /// Has it ended within this time?
+    pub(crate) fn ends_within(&self, time: Duration) -> bool {
+        let Ok(time) = Timespec::try_from(time) else { return false };
+        let ready = rustix::io::retry_on_intr(|| {
+            poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&time))
+        });
+        matches!(ready, Ok(1..))
+    }
+}
+
+/// Is this the process of that number?
+pub(crate) fn is_pid(pid: Pid, number: u64) -> bool {
+    u64::try_from(pid.as_raw_nonzero().get()) == Ok(number)
+}
+
+/// Is there no runtime at all?
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+/// The process at the other end, which must be of this user.
+pub(crate) fn peer(stream: &UnixStream) -> Result<Pid, String> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)
+        .map_err(|error| format!("it cannot be told who owns the runtime's socket: {error}"))?;
+    match peer.uid == geteuid() {
+        true => Ok(peer.pid),
+        false => {
+            Err(format!("the runtime's socket belongs to another user (uid {})", peer.uid.as_raw()))
+        }
+    }
+}
+
+/// Does the first thread of this process run, or wait for a processor or a disk? One that does is not stuck, only
+/// late.
+pub(crate) fn is_at_work(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind its name, which may contain anything (proc_pid_stat(5)).
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('R' | 'D'))
+}
+
+/// The config that a runtime was started with, by its command line: one that hangs cannot be asked.
+pub(crate) fn config_of(pid: Pid) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    // The last counts; its front has added it.
+    let at = words.iter().rposition(|word| *word == b"--config")?;
+    words.get(at + 1).map(|path| String::from_utf8_lossy(path).into_owned())
+}
