@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{house, runtime_of, server_of};
 
-fn said(room: &Room, arguments: &[&str]) -> Finished {
+pub(super) fn said(room: &Room, arguments: &[&str]) -> Finished {
     let mut command = Command::new(bin::trunkline());
     for (name, value) in room.trunkline(&[]).get_envs() {
         match value {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Style};
 use trunkline_control::figures::millis;
-use trunkline_gateway::{Failure, Gateway, State, Status};
+use trunkline_gateway::{Declared, Failure, Gateway, State, Status};
 
 use crate::cli::Check;
 use crate::client::columns;
@@ -16,7 +16,7 @@ use crate::commands::starting::settled;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::{Paint, StatusLine};
-use crate::{FAILED, OK, USAGE, console};
+use crate::{FAILED, OK, USAGE, console, listing_cache};
 
 /// Longer than a client's first list waits: `check` shows how long a slow start takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -85,6 +85,11 @@ pub(super) fn started_and<T>(
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
     let mut options = settings::options(wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
+    if !wanted.simple {
+        // What they list is remembered, as a shared runtime would hear it: the first client is answered at once.
+        options.declared = Declared::everything();
+        options.listings = listing_cache::listings_for(Some(path), environment);
+    }
     let progress = StatusLine::new();
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
