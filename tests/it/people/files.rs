@@ -124,6 +124,47 @@ fn install_then_uninstall_leaves_every_clients_file_as_it_was() {
     }
 }
 
+/// The server went behind a config, and the client to a `serve` after that: what was first comes back.
+#[test]
+fn an_entry_over_an_earlier_one_is_uninstalled_with_all_that_it_moved() {
+    let address = ["--url", "http://127.0.0.1:3006"];
+    for (client, file, before) in FILES {
+        // One that takes commands only has another config instead.
+        let other = match client {
+            "claude-desktop" => &["--config", "other.json"][..],
+            _ => &address,
+        };
+        let room = Room::new();
+        put(&room, file, before);
+        done(&room, &["import", "--from", client, "--output", "mcp.json"]).good();
+        put(&room, "other.json", "{\"mcpServers\": {}}");
+        for ways in
+            [&[&["--config", "mcp.json"][..], other][..], &[other, &["--config", "mcp.json"]]]
+        {
+            for way in ways {
+                done(&room, &[&["install", client][..], way].concat()).good();
+            }
+            assert!(!read(&room, file).contains("\"a\""), "{client}: {}", read(&room, file));
+            let told = done(&room, &["uninstall", client, "--json"]);
+            let told: Value = serde_json::from_slice(told.good()).expect("JSON");
+            assert_eq!(told["outcome"], "undone", "{client}: {told}");
+            assert_eq!(told["returned"], serde_json::json!(["a"]), "{client}: {told}");
+            assert_eq!(read(&room, file), before, "{client}");
+        }
+        // A config that is gone, or has the server no more as it was, loses nothing.
+        for config in [None, Some("{\"mcpServers\": {\"a\": {\"command\": \"edited\"}}}")] {
+            done(&room, &["import", "--from", client, "--output", "mcp.json", "--force"]).good();
+            done(&room, &["install", client, "--config", "mcp.json"]).good();
+            match config {
+                Some(text) => put(&room, "mcp.json", text),
+                None => std::fs::remove_file(room.path("mcp.json")).expect("it is there"),
+            }
+            done(&room, &["uninstall", client]).good();
+            assert_eq!(read(&room, file), before, "{client}: {config:?}");
+        }
+    }
+}
+
 #[test]
 fn consolidate_then_restore_leaves_every_clients_file_as_it_was() {
     for (client, file, before) in FILES {

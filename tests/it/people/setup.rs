@@ -152,6 +152,83 @@ fn one_command_moves_twelve_servers_and_one_brings_every_byte_back() {
     assert!(nothing.text().contains("nothing to undo"), "{nothing}");
 }
 
+/// A second run counts what is behind Trunkline already as seen, and says so if nothing moves.
+#[test]
+fn a_second_run_counts_only_what_moves_now() {
+    let room = Room::new();
+    let fake = |name: &str| room.fake(name).tool("t", say::echo()).entry();
+    put(&room, CURSOR, &json!({"mcpServers": {"a": fake("a"), "b": fake("b")}}).to_string());
+    put(&room, CLAUDE, &json!({"mcpServers": {"c": fake("c")}}).to_string());
+    json_of(&room, &["setup", "--yes", "--no-check", "--json"]);
+    let same = json_of(&room, &["setup", "--json"]);
+    assert_eq!(same["nothing_to_do"], json!(true), "{same:#}");
+    let before = |told: &Value, client: usize| {
+        let seen = &told["savings"]["clients"][client];
+        (seen["servers"]["before"].clone(), seen["servers"]["after"].clone())
+    };
+    for client in [0, 1] {
+        assert_eq!(before(&same, client), (json!(3), json!(3)), "{same:#}");
+        let tokens = &same["savings"]["clients"][client]["tokens"];
+        assert_eq!(tokens["before"], tokens["after"], "{same:#}");
+    }
+    assert_eq!(same["savings"]["processes"], json!({"before": 3, "after": 3}), "{same:#}");
+    // One more server in one client.
+    let text = read(&room, CURSOR).replacen(
+        "\"trunkline\"",
+        &format!("\"d\": {}, \"trunkline\"", fake("d")),
+        1,
+    );
+    put(&room, CURSOR, &text);
+    let more = done(&room, &["setup", "--dry-run"]);
+    let text = more.text();
+    assert!(text.contains("1 server will move to "), "{more}");
+    assert!(text.contains("4 → 4 server processes"), "{more}");
+    assert_eq!(text.matches("3 servers").count(), 1, "Claude Code sees three now: {more}");
+    assert!(!text.contains("0 servers"), "{more}");
+    let told = json_of(&room, &["setup", "--yes", "--json"]);
+    let measured = &told["measured"]["processes"];
+    assert_eq!(measured["before"], measured["after"], "{told:#}");
+    // The program is another one: entries change, and nothing is saved by that.
+    let moved = read(&room, CURSOR).replacen("/trunkline\"", "/old/trunkline\"", 1);
+    put(&room, CURSOR, &moved);
+    let renewed = done(&room, &["setup", "--yes", "--no-check"]);
+    assert!(renewed.text().contains("no server moves"), "{renewed}");
+    assert!(!renewed.text().contains("tokens"), "{renewed}");
+    assert!(!read(&room, CURSOR).contains("/old/"), "{}", read(&room, CURSOR));
+}
+
+/// A comment right above a server goes with it, what a blank line parts from it stays, and all of it comes back.
+#[test]
+fn comments_in_codex_s_file_are_neither_lost_nor_left_alone() {
+    let before = "# my settings\nmodel = \"m\"\n\n# --- servers ---\n\n# the mail\n# of work\n[mcp_servers.mail] # here\ncommand = \"x\" # good\n# args = [\"old\"]\n\n[mcp_servers.notes]\ncommand = \"y\"\n\n# looks\n[tui]\ntheme = \"dark\"\n";
+    let room = Room::new();
+    put(&room, CODEX, before);
+    done(&room, &["setup", "--yes", "--no-check"]).good();
+    let text = read(&room, CODEX);
+    for stays in ["# my settings\n", "# --- servers ---\n", "# looks\n[tui]\n"] {
+        assert_eq!(text.matches(stays).count(), 1, "{stays}: {text}");
+    }
+    for goes in ["# the mail", "# of work", "# good"] {
+        assert!(!text.contains(goes), "{goes}: {text}");
+    }
+    done(&room, &["setup", "--undo"]).good();
+    assert_eq!(read(&room, CODEX), before);
+    // Also when the client has written something meanwhile.
+    done(&room, &["setup", "--yes", "--no-check"]).good();
+    put(&room, CODEX, &read(&room, CODEX).replace("dark", "light"));
+    done(&room, &["setup", "--undo"]).good();
+    let after = read(&room, CODEX);
+    let lines = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&after), lines(&before.replace("dark", "light")), "{after}");
+    for together in ["# the mail\n# of work\n[mcp_servers.mail] # here\n", "# looks\n[tui]\n"] {
+        assert!(after.contains(together), "{together}: {after}");
+    }
+}
+
 #[test]
 fn a_person_is_asked_once() {
     let room = Room::new();

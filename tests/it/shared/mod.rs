@@ -3,6 +3,7 @@
 mod apart;
 mod commands;
 mod ending;
+mod first_list;
 mod life;
 mod loss;
 mod starting;

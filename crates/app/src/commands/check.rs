@@ -87,6 +87,7 @@ pub(super) fn started_and<T>(
     let mut options = settings::options(wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
     if !wanted.simple {
+        // What they list is remembered, as a shared runtime would hear it: the first client is answered at once.
         options.declared = Declared::everything();
         options.listings = listing_cache::listings_for(Some(path), environment);
     }

@@ -119,9 +119,17 @@ pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
     let target = target(&asked.at, asked.name.clone(), asked.force);
     let owner = FileOwner::Client(target.client);
     let behind = |location: &ConfigLocation, entry: &Value, text: &str| {
-        let config = install::flag_value(entry, "--config").unwrap_or_default();
-        let config = std::fs::read_to_string(config).unwrap_or_default();
-        doubles(owner, location, text, &config_servers(&config).1)
+        let Some(config) = install::flag_value(entry, "--config") else { return Vec::new() };
+        let section = Section::main(owner, location.project.clone());
+        let mut there = import::read_file(owner, &location.file, text, &section).servers;
+        // Without the config nobody can tell which servers went behind it: rather one too many.
+        if let Ok(config) = std::fs::read_to_string(config) {
+            let (_, behind) = config_servers(&config);
+            let has_name = |name: &str| behind.iter().any(|it| it.name == name);
+            // One that was edited there is known by its name.
+            there.retain(|it| import::known_as(it, &behind).is_some() || has_name(&it.name));
+        }
+        there.into_iter().map(|server| server.name).collect()
     };
     let done = install::uninstall(&target, &folders, SystemTime::now(), &behind);
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)

@@ -202,7 +202,8 @@ fn finish(
             Err(code) => return code,
         },
     };
-    let mut savings = checked.as_ref().map(|(_, it)| measured(plan, &it.servers, &it.listed));
+    let footprint = checked.as_ref().map(|(_, it)| it).filter(|_| !plan.moves_nothing());
+    let mut savings = footprint.map(|it| measured(plan, &it.servers, &it.listed));
     if let (Some(savings), true) = (&mut savings, asked.separate) {
         savings.keep_to_own_servers();
     }

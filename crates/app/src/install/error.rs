@@ -75,6 +75,12 @@ pub(crate) enum InstallError {
     )]
     NotOurs { file: PathBuf, name: String },
     #[error(
+        "{} connects to a `serve`, which would not get the other servers in it; \
+         `trunkline uninstall {client}` ends that",
+        file.display()
+    )]
+    ConnectsToServe { client: Client, file: PathBuf },
+    #[error(
         "{} has no entry of that name, but {} that start{} Trunkline; name one with --name",
         file.display(), others.join(", "), if others.len() == 1 { "s" } else { "" }
     )]

@@ -125,7 +125,7 @@ fn decide(
         return whole;
     }
     let fail = |problem| as_error(problem, location);
-    document.adopt(&older_document, location.key).map_err(fail)?;
+    document.adopt(&older_document, &[location.key]).map_err(fail)?;
     let made = document.text();
     // Read again before it is written: the editor of the format may have a defect, the user's file
     // must not show it.

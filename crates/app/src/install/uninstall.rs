@@ -120,14 +120,9 @@ fn plan(
         return Err(InstallError::NotOurs { file, name });
     }
     let is_there = |name: &str| document.get(&[location.key, name]).is_some();
-    let before = older.iter().filter_map(|older| {
-        let document = Document::parse(older, location.format).ok()?;
-        let gone = behind(location, &entry, older).into_iter();
-        let gone: Vec<String> = gone.filter(|name| !is_there(name)).collect();
-        document.get(&path).is_none().then_some(EarlierText { text: older, document, gone })
-    });
-    let mut before: Vec<EarlierText<'_>> = before.collect();
-    if let Some(same) = before.iter().find(|it| it.becomes(text, location, &path, &entry)) {
+    let mut before = earlier_texts(location, &path, &entry, older, behind);
+    before.iter_mut().for_each(|it| it.gone.retain(|name| !is_there(name)));
+    if let Some(same) = before.iter().find(|it| it.becomes(text, location, &path)) {
         let (text, returned) = (Some(same.text.clone()), same.gone.clone());
         return Ok(RemovalPlan { outcome: Removed::Undone, text, returned });
     }
@@ -135,24 +130,54 @@ fn plan(
     // With no backup the file is one that we made.
     let newest = before.first_mut();
     let had_any = newest.as_ref().is_some_and(|it| it.document.get(&[location.key]).is_some());
-    if !had_any && document.holds_nothing(&[location.key]) {
+    if !had_any && is_our_entry(&entry) && document.holds_nothing(&[location.key]) {
         document.remove(&[location.key]).map_err(fail)?;
     }
     let mut returned = Vec::new();
     if let Some(EarlierText { document: older, gone, .. }) = newest {
         for name in std::mem::take(gone) {
-            let Some(server) = older.get(&[location.key, &name]) else { continue };
-            document.set(&[location.key, &name], &server).map_err(fail)?;
+            document.adopt(older, &[location.key, &name]).map_err(fail)?;
             returned.push(name);
         }
     }
     // Before anything is written: the user's other servers are worth more than our leaving.
     prove(text, &document.text(), location, &path, &returned)?;
     // Only if there is no backup: a file that was there before stays, even if it is empty.
-    if before.is_empty() && is_bare(&document) {
+    if before.is_empty() && is_our_entry(&entry) && is_bare(&document) {
         return Ok(RemovalPlan { outcome: Removed::File, text: None, returned });
     }
     Ok(RemovalPlan { outcome: Removed::Entry, text: Some(document.text()), returned })
+}
+
+/// The backups from before our entry came. Between such a one and now there may have been several entries of
+/// ours, with several configs: a server that went behind any of them has left the file.
+fn earlier_texts<'o>(
+    location: &ConfigLocation,
+    path: &[&str; 2],
+    entry: &Value,
+    older: &'o [String],
+    behind: BehindEntry<'_>,
+) -> Vec<EarlierText<'o>> {
+    let (mut ours, mut before) = (vec![entry.clone()], Vec::new());
+    for (at, text) in older.iter().enumerate() {
+        let Ok(document) = Document::parse(text, location.format) else { continue };
+        match document.get(path) {
+            Some(earlier) if is_our_entry(&earlier) => ours.push(earlier),
+            // Of an entry that is not ours and was replaced by force, the rest of the file is as it was.
+            Some(_) if !is_our_entry(entry) => {}
+            Some(_) | None => {
+                let mut gone: Vec<String> = Vec::new();
+                for name in ours.iter().flat_map(|entry| behind(location, entry, text)) {
+                    if !gone.contains(&name) {
+                        gone.push(name);
+                    }
+                }
+                let since = older.get(..at).unwrap_or_default();
+                before.push(EarlierText { text, document, gone, since });
+            }
+        }
+    }
+    before
 }
 
 /// A backup from before our entry came.
@@ -161,23 +186,36 @@ struct EarlierText<'o> {
     document: Document,
     /// Its servers that are behind Trunkline, and not in the file any more.
     gone: Vec<String>,
+    /// The backups after it, newest first.
+    since: &'o [String],
 }
 
 impl EarlierText<'_> {
-    /// Whether taking those servers out and adding our entry gives the text that is there. Then nothing else
-    /// has changed since, and the backup can be put back to the byte.
-    fn becomes(
+    /// Whether our own changes alone, at once or one after the other, have made the text that is there. Then the
+    /// backup can be put back to the byte.
+    fn becomes(&self, text: &str, location: &ConfigLocation, path: &[&str; 2]) -> bool {
+        let is_step = |from: &str, to: &str| self.is_our_change(from, to, location, path);
+        let later = self.since.iter().rev().map(String::as_str).chain([text]);
+        let mut from = self.text.as_str();
+        is_step(from, text)
+            || later.into_iter().all(|to| is_step(std::mem::replace(&mut from, to), to))
+    }
+
+    /// Whether taking servers out and setting our entry makes one text of the other.
+    fn is_our_change(
         &self,
-        text: &str,
+        from: &str,
+        to: &str,
         location: &ConfigLocation,
         path: &[&str; 2],
-        entry: &Value,
     ) -> bool {
-        let Ok(mut made) = Document::parse(self.text, location.format) else { return false };
-        let mut gone = self.gone.iter();
-        gone.all(|name| made.remove(&[location.key, name]).is_ok())
-            && made.set(path, entry).is_ok()
-            && made.text() == text
+        let parse = |text: &str| Document::parse(text, location.format).ok();
+        let (Some(mut made), Some(to)) = (parse(from), parse(to)) else { return false };
+        let Some(entry) = to.get(path) else { return false };
+        let mut gone = self.gone.iter().map(|name| [location.key, name.as_str()]);
+        gone.all(|server| to.get(&server).is_some() || made.remove(&server).is_ok())
+            && made.set(path, &entry).is_ok()
+            && made.text() == to.text()
     }
 }
 

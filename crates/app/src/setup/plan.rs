@@ -1,7 +1,7 @@
 //! Decides what becomes of each file: which servers leave it, what the config gets. Reads and writes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline_catalog::client::{Client, ENTRY};
@@ -13,7 +13,7 @@ use crate::import::{
 };
 use crate::install::{
     COMMENTED, CurrentFile, Document, EntryTarget, InstallError, InstallRequest, Launch, OurEntry,
-    as_error, is_our_entry, plan as entry_plan, started,
+    as_error, flag_value, is_our_entry, plan as entry_plan, started,
 };
 
 /// Everything that is to be written.
@@ -42,6 +42,8 @@ pub(crate) struct FileChange {
     pub(crate) imported: Vec<Imported>,
     /// Whether Trunkline's entry is in it afterwards.
     pub(crate) has_entry: bool,
+    /// Whether an entry in it leads to this config already.
+    pub(crate) had_config: bool,
     /// The new text; `None`: it stays as it is.
     pub(crate) text: Option<String>,
     pub(crate) current: CurrentFile,
@@ -50,6 +52,14 @@ pub(crate) struct FileChange {
 impl SetupPlan {
     pub(crate) fn is_done(&self) -> bool {
         !self.config_changes && self.files.iter().all(|file| file.text.is_none())
+    }
+
+    /// Whether only entries of Trunkline are brought up to date: no client sees other servers than before.
+    pub(crate) fn moves_nothing(&self) -> bool {
+        let is_same = |file: &FileChange| {
+            file.moved().next().is_none() && (file.had_config || !file.has_entry)
+        };
+        self.new.is_empty() && self.files.iter().all(is_same)
     }
 }
 
@@ -74,6 +84,7 @@ struct Emptied {
     text: String,
     /// The name of the entry it is to have.
     entry: Option<String>,
+    had_config: bool,
 }
 
 /// `config` is the text of the config, if there is one; `variables` names those that a config refers to.
@@ -171,8 +182,14 @@ fn empty(request: &SetupRequest, found: FoundFile) -> Result<Emptied, InstallErr
         true => entry_name(&document, location.key),
         false => None,
     };
+    let moves_any = imported.iter().any(|part| !part.servers.is_empty());
+    if found.gets_entry && entry.is_none() && moves_any {
+        let (client, file) = (found.client, location.file.clone());
+        return Err(InstallError::ConnectsToServe { client, file });
+    }
+    let had_config = leads_to_config(&document, location.key, &request.config);
     let text = document.text();
-    let emptied = Emptied { found, imported, text, entry };
+    let emptied = Emptied { found, imported, text, entry, had_config };
     emptied.entry_text(request, &[])?;
     Ok(emptied)
 }
@@ -187,6 +204,15 @@ fn entry_name(document: &Document, key: &str) -> Option<String> {
         Some((name, entry)) => started(entry).map(|_| name.clone()),
         None => Some(ENTRY.to_owned()),
     }
+}
+
+/// Whether an entry of ours starts Trunkline with this config.
+fn leads_to_config(document: &Document, key: &str, config: &Path) -> bool {
+    let servers = document.get(&[key]);
+    let mut servers = servers.as_ref().and_then(Value::as_object).into_iter().flatten();
+    servers.any(|(_, entry)| {
+        is_our_entry(entry) && flag_value(entry, "--config").map(Path::new) == Some(config)
+    })
 }
 
 impl Emptied {
@@ -225,13 +251,14 @@ impl Emptied {
         variables: &[String],
     ) -> Result<FileChange, InstallError> {
         let text = self.entry_text(request, variables)?;
-        let Self { found, imported, entry, .. } = self;
+        let Self { found, imported, entry, had_config, .. } = self;
         let text = (found.current.content() != Some(&text)).then_some(text);
         Ok(FileChange {
             client: found.client,
             file: found.location.file,
             imported,
             has_entry: found.gets_entry || entry.is_some(),
+            had_config,
             text,
             current: found.current,
         })

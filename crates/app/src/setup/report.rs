@@ -52,6 +52,12 @@ pub(crate) fn plan_words(
         out.push_str("\nnothing to do: every server of these clients is behind Trunkline\n");
         return out;
     }
+    if plan.moves_nothing() {
+        out.push_str(
+            "\nno server moves: those of these clients are behind Trunkline already; entries are brought up to date\n",
+        );
+        return out;
+    }
     out.push_str(&servers(plan, width, paint));
     out.push_str(&savings.words(width, paint));
     out

@@ -106,30 +106,44 @@ fn compare(
     let all = enabled(plan);
     let mut savings =
         Savings { measured: false, processes: (0, 0), megabytes: (0, 0), contexts: Vec::new() };
-    let mut distinct: BTreeSet<&str> = BTreeSet::new();
-    let (mut bytes_before, mut bytes_after) = (0, 0);
+    // What is behind Trunkline already runs once for all clients that have it.
+    let had_config =
+        |client: Client| plan.files.iter().any(|file| file.client == client && file.had_config);
+    let kept =
+        all.iter().map(|it| it.name.as_str()).filter(|name| plan.kept.iter().any(|it| it == name));
+    let kept: BTreeSet<&str> = match plan.files.iter().any(|file| file.had_config) {
+        true => kept.collect(),
+        false => BTreeSet::new(),
+    };
+    let take = |names: &BTreeSet<&str>| {
+        let taken = servers.iter().filter(|it| names.contains(it.key.as_str()));
+        taken.fold((0, 0, 0), |(processes, bytes, tool_bytes), it| {
+            (processes + it.processes, bytes + it.bytes, tool_bytes + it.tool_bytes)
+        })
+    };
+    let (mut processes_before, mut bytes_before, _) = take(&kept);
+    let mut distinct = kept.clone();
     for client in clients(plan) {
         let own = plan.files.iter().filter(|file| file.client == client);
         let own = own.flat_map(|file| &file.imported).flat_map(|part| &part.servers);
         let own: BTreeSet<&str> = own.filter_map(|server| known_as(server, &all)).collect();
-        let of_client = servers.iter().filter(|it| own.contains(it.key.as_str()));
-        let mut tool_bytes = 0;
-        for server in of_client {
-            savings.processes.0 += server.processes;
-            bytes_before += server.bytes;
-            tool_bytes += server.tool_bytes;
-        }
+        let (processes, bytes, _) = take(&own);
+        processes_before += processes;
+        bytes_before += bytes;
         distinct.extend(&own);
+        let seen: BTreeSet<&str> = match had_config(client) {
+            true => own.union(&kept).copied().collect(),
+            false => own,
+        };
+        let (_, _, tool_bytes) = take(&seen);
         savings.contexts.push(ClientContext {
             client,
-            servers: (own.len(), all.len()),
+            servers: (seen.len(), all.len()),
             tokens: (tool_bytes.div_ceil(BYTES_PER_TOKEN), tokens_after(client)),
         });
     }
-    for server in servers.iter().filter(|it| distinct.contains(it.key.as_str())) {
-        savings.processes.1 += server.processes;
-        bytes_after += server.bytes;
-    }
+    let (processes_after, bytes_after, _) = take(&distinct);
+    savings.processes = (processes_before, processes_after);
     savings.megabytes = (bytes_before >> 20, bytes_after >> 20);
     savings
 }

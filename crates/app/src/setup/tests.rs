@@ -222,6 +222,18 @@ fn what_cannot_be_edited_keeps_its_servers() {
     assert_eq!(home.text(".cursor/mcp.json"), "{ \"mcpServers\": { broken");
 }
 
+/// What the `serve` has is not known here: in the config, its other servers would be lost to this client.
+#[test]
+fn a_client_of_a_serve_keeps_its_other_servers() {
+    let home = filled();
+    let text = "{\"mcpServers\": {\"trunkline\": {\"url\": \"http://127.0.0.1:3006/mcp/for/cursor\"}, \"own\": {\"command\": \"o\"}}}";
+    home.put(".cursor/mcp.json", text);
+    let plan = home.setup();
+    assert!(plan.new.iter().all(|it| it.server.name != "own"), "{:?}", plan.new);
+    assert!(plan.unreadable[0].1.contains("connects to a `serve`"), "{:?}", plan.unreadable);
+    assert_eq!(home.text(".cursor/mcp.json"), text);
+}
+
 #[test]
 fn a_client_of_a_serve_stays_with_it() {
     let home = Home::new();

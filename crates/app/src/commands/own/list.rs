@@ -6,7 +6,7 @@ use trunkline_catalog::config::masked;
 use super::failure::ChangeFailure;
 use super::planned::TargetConfig;
 use crate::cli::{ConfigPath, List};
-use crate::client::{columns, line};
+use crate::client::{columns, counted, line};
 use crate::environment::Environment;
 use crate::own_config::{self, History};
 use crate::{OK, console, settings};
@@ -32,7 +32,10 @@ fn run(asked: &List, environment: &Environment) -> Result<u8, ChangeFailure> {
         let shown = shown(name, entry);
         let text = |key: &str| shown.get(key).and_then(Value::as_str).map(line).unwrap_or_default();
         let hidden = shown.get("hidden").and_then(Value::as_u64).unwrap_or_default();
-        let off = if hidden > 0 { format!(" ({hidden} tools off)") } else { String::new() };
+        let off = match usize::try_from(hidden).unwrap_or(usize::MAX) {
+            0 => String::new(),
+            hidden => format!(" ({} off)", counted(hidden, "tool")),
+        };
         [line(name), text("state"), text("type"), format!("{}{off}", text("runs"))]
     });
     let rows: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();

@@ -52,15 +52,18 @@ impl JsonText {
         inside == Some("")
     }
 
-    /// The member `key` to the byte as `other` has it.
-    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
-        let Some(value) = other.get(&[key]) else {
-            return self.remove(&[key]);
+    /// The value at `path` to the byte as `other` has it.
+    pub(super) fn adopt(&mut self, other: &Self, path: &[&str]) -> Result<(), DocumentProblem> {
+        let Some(value) = other.get(path) else {
+            return self.remove(path);
         };
-        self.set(&[key], &value)?;
+        self.set(path, &value)?;
         let span = |json: &Self| {
             let document = jsonc::parse(&json.text, json.dialect).ok().flatten()?;
-            jsonc::member(&document.root, key).map(|member| member.value.span)
+            let root = &document.root;
+            let found =
+                path.iter().try_fold(root, |node, key| Some(&jsonc::member(node, key)?.value));
+            found.map(|value| value.span)
         };
         if let (Some(mine), Some(theirs)) = (span(self), span(other)) {
             let (before, after) = (self.text.get(..mine.start), self.text.get(mine.end..));

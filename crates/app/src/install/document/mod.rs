@@ -87,15 +87,12 @@ impl Document {
         }
     }
 
-    /// What `other` has under `key` at the top, as it is written there; nothing if it has nothing.
-    pub(crate) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
+    /// What `other` has at `path`, as it is written there; nothing if it has nothing.
+    pub(crate) fn adopt(&mut self, other: &Self, path: &[&str]) -> Result<(), DocumentProblem> {
         match (self, other) {
-            (Self::Json(json), Self::Json(other)) => json.adopt(other, key),
-            (Self::Toml(toml), Self::Toml(other)) => {
-                toml.adopt(other, key);
-                Ok(())
-            }
-            (Self::Yaml(yaml), Self::Yaml(other)) => yaml.adopt(other, key),
+            (Self::Json(json), Self::Json(other)) => json.adopt(other, path),
+            (Self::Toml(toml), Self::Toml(other)) => toml.adopt(other, path),
+            (Self::Yaml(yaml), Self::Yaml(other)) => yaml.adopt(other, path),
             _ => Ok(()),
         }
     }

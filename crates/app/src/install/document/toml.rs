@@ -36,14 +36,7 @@ impl TomlText {
             return Ok(());
         };
         let empty = self.document.is_empty();
-        let mut table: &mut dyn TableLike = self.document.as_table_mut();
-        for (depth, key) in parents.iter().enumerate() {
-            let item = table.entry(key).or_insert_with(|| Item::Table(implicit()));
-            let key = || parents.get(..=depth).unwrap_or_default().join(".");
-            table = item
-                .as_table_like_mut()
-                .ok_or_else(|| DocumentProblem::NotAnObject { key: key() })?;
-        }
+        let table = self.parent(parents)?;
         let mut new = to_item(value);
         if let Item::Table(table) = &mut new {
             table.decor_mut().set_prefix(if empty { "" } else { "\n" });
@@ -54,6 +47,19 @@ impl TomlText {
             _ => drop(table.insert(last, new)),
         }
         Ok(())
+    }
+
+    /// The table at this path, made where it is missing.
+    fn parent(&mut self, path: &[&str]) -> Result<&mut dyn TableLike, DocumentProblem> {
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for (depth, key) in path.iter().enumerate() {
+            let item = table.entry(key).or_insert_with(|| Item::Table(implicit()));
+            let key = || path.get(..=depth).unwrap_or_default().join(".");
+            table = item
+                .as_table_like_mut()
+                .ok_or_else(|| DocumentProblem::NotAnObject { key: key() })?;
+        }
+        Ok(table)
     }
 
     pub(super) fn remove(&mut self, path: &[&str]) {
@@ -67,7 +73,36 @@ impl TomlText {
                 None => return,
             }
         }
-        table.remove(last);
+        let removed = table.remove(last);
+        if let Some(Item::Table(gone)) = removed {
+            self.leave_comments_of(gone);
+        }
+    }
+
+    /// A comment right above a table goes with it. What a blank line parts from it is about something else, and
+    /// stays where it is.
+    fn leave_comments_of(&mut self, mut gone: Table) {
+        let above_gone = above(&gone);
+        let (others, _) = with_own(&above_gone);
+        let mut last = None;
+        each_table(&mut gone, &mut |table| last = last.max(table.position()));
+        // One that was put in just now has no place yet, and no comments.
+        let Some(last) = last else { return };
+        let mut next = None;
+        each_table(self.document.as_table_mut(), &mut |table| {
+            let place = table.position().filter(|place| *place > last && !table.is_implicit());
+            next = next.into_iter().chain(place).min();
+        });
+        let Some(next) = next else {
+            let end = joined(others, self.document.trailing().as_str().unwrap_or_default());
+            return self.document.set_trailing(end);
+        };
+        each_table(self.document.as_table_mut(), &mut |table| {
+            if table.position() == Some(next) {
+                let kept = joined(others, &above(table));
+                table.decor_mut().set_prefix(kept);
+            }
+        });
     }
 
     pub(super) fn holds_nothing(&self, path: &[&str]) -> bool {
@@ -76,17 +111,88 @@ impl TomlText {
         found.and_then(Item::as_table_like).is_some_and(TableLike::is_empty)
     }
 
-    /// The member `key` as `other` has it, with its comments.
-    pub(super) fn adopt(&mut self, other: &Self, key: &str) {
-        match other.document.get(key) {
-            Some(item) => drop(self.document.insert(key, item.clone())),
-            None => drop(self.document.remove(key)),
+    /// What is at `path` as `other` has it, with its comments.
+    pub(super) fn adopt(&mut self, other: &Self, path: &[&str]) -> Result<(), DocumentProblem> {
+        let found = path
+            .iter()
+            .try_fold(other.document.as_item(), |item, key| item.as_table_like()?.get(key));
+        let (Some(item), Some((last, parents))) = (found, path.split_last()) else {
+            self.remove(path);
+            return Ok(());
+        };
+        let mut item = item.clone();
+        if let Item::Table(table) = &mut item {
+            each_table(table, &mut |table| {
+                // Comments that have stayed would be there twice.
+                self.withdraw(with_own(&above(table)).0.trim());
+                if !parents.is_empty() {
+                    table.set_position(None);
+                }
+            });
         }
+        self.parent(parents)?.insert(last, item);
+        Ok(())
+    }
+
+    /// Takes these comments away from where they are.
+    fn withdraw(&mut self, comments: &str) {
+        if comments.is_empty() {
+            return;
+        }
+        let without = |lines: &str| {
+            let (before, after) = lines.split_once(comments)?;
+            let after = after.trim_start_matches(['\r', '\n']);
+            Some(match before.trim().is_empty() {
+                true => format!("\n{after}"),
+                false => joined(before, after),
+            })
+        };
+        if let Some(end) = self.document.trailing().as_str().and_then(without) {
+            self.document.set_trailing(end.trim_start_matches('\n'));
+        }
+        each_table(self.document.as_table_mut(), &mut |table| {
+            if let Some(lines) = without(&above(table)) {
+                table.decor_mut().set_prefix(lines);
+            }
+        });
     }
 
     pub(super) fn text(&self) -> String {
         // toml_edit writes every line end as `\n`
         format!("{}{}", self.mark, self.document.to_string().replace('\n', self.newline))
+    }
+}
+
+/// The lines between a table's header and what stands before it.
+fn above(table: &Table) -> String {
+    let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str());
+    prefix.unwrap_or_default().to_owned()
+}
+
+/// The lines above a table: those that are not about it, and the comment that ends right above it.
+fn with_own(above: &str) -> (&str, &str) {
+    let lines = above.split_inclusive('\n').rev();
+    let own = lines.take_while(|line| line.trim_start().starts_with('#'));
+    above.split_at(above.len() - own.map(str::len).sum::<usize>())
+}
+
+/// Comments, a blank line, and what stands there.
+fn joined(comments: &str, rest: &str) -> String {
+    match comments.trim().is_empty() {
+        true => rest.to_owned(),
+        false => format!("{}\n\n{}", comments.trim_end(), rest.trim_start_matches(['\r', '\n'])),
+    }
+}
+
+/// This table and those inside it.
+fn each_table(table: &mut Table, look: &mut dyn FnMut(&mut Table)) {
+    look(table);
+    for (_, item) in table.iter_mut() {
+        match item {
+            Item::Table(inner) => each_table(inner, look),
+            Item::ArrayOfTables(all) => all.iter_mut().for_each(|inner| each_table(inner, look)),
+            Item::Value(_) | Item::None => {}
+        }
     }
 }
 

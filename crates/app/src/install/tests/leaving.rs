@@ -2,14 +2,18 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed, run};
+use crate::import::{FileOwner, client_entry};
 use crate::install::error::InstallError;
 use crate::install::restore::PutBack;
-use crate::install::uninstall::Removed;
-use crate::install::{Extent, kept, restore, uninstall};
+use crate::install::uninstall::{Removed, Uninstalled};
+use crate::install::{
+    ConfigLocation, Extent, InstallRequest, Launch, flag_value, kept, restore, run as install,
+    uninstall,
+};
 
 /// Client and the user's file.
 const CLIENTS: [(Client, &str); 18] = [
@@ -58,7 +62,9 @@ const COMMENTED: [&str; 6] = [
     "{ /* , */ \"S\": { \"a\": {} /* , */ } }",
 ];
 
-const TOML: [&str; 7] = [
+const TOML: [&str; 9] = [
+    "# top\n\n# about a\n[mcp_servers.a] # here\ncommand = \"x\" # good\n# no more\n\n# looks\n[tui]\nx = 1\n",
+    "[mcp_servers.a]\ncommand = \"x\"\n\n[mcp_servers.a.env]\n# key\nK = \"v\"\n\n# others\n\n[mcp_servers.b]\ncommand = \"y\"\n",
     "\u{FEFF}[mcp_servers.a]\ncommand = \"x\"\n",
     "",
     "# mine\n",
@@ -122,6 +128,125 @@ fn what_was_installed_is_uninstalled_without_a_trace() {
             assert_eq!(home.read(file), before, "{client}");
         }
     }
+}
+
+/// How the entries that follow each other lead to Trunkline.
+const ENTRIES: [&[&str]; 6] = [
+    &["mcp.json"],
+    &["mcp.json", "address"],
+    &["address", "mcp.json"],
+    &["mcp.json", "address", "mcp.json"],
+    &["mcp.json", "other.json"],
+    &["other.json", "address", "mcp.json", "address"],
+];
+
+/// The server `a` goes behind each of the configs.
+fn moved(text: &str) -> Vec<String> {
+    let has_a = ["\"a\"", ".a]", " a:", "\na ="].iter().any(|mark| text.contains(mark));
+    has_a.then(|| "a".to_owned()).into_iter().collect()
+}
+
+fn install_as(home: &Home, client: Client, way: &str) -> bool {
+    let mut request: InstallRequest = home.request(client);
+    request.launch = match way {
+        "address" => {
+            let url = format!("http://127.0.0.1:3006/mcp/for/{client}");
+            let server = json!({"type": "http", "url": url});
+            let server = server.as_object().unwrap();
+            let Ok(members) = client_entry(FileOwner::Client(client), "trunkline", server) else {
+                return false;
+            };
+            Launch::Address { members, url, token_variable: Vec::new() }
+        }
+        config => Launch::Command { config: config.into(), variables: vec![], flags: vec![] },
+    };
+    let is_config = way != "address";
+    install(&request, &|_, text| if is_config { moved(text) } else { vec![] }).unwrap();
+    true
+}
+
+fn leave(home: &Home, client: Client) -> Uninstalled {
+    let behind = |_: &ConfigLocation, entry: &Value, text: &str| match flag_value(entry, "--config")
+    {
+        Some(_) => moved(text),
+        None => Vec::new(),
+    };
+    let request = home.request(client);
+    uninstall(&request.target, &request.folders, request.now, &behind).unwrap()
+}
+
+#[test]
+fn after_several_entries_the_text_before_the_first_one_comes_back() {
+    for (client, file) in CLIENTS {
+        for before in samples(client).into_iter().filter(|text| !moved(text).is_empty()) {
+            for ways in ENTRIES {
+                let home = Home::new();
+                home.write("other.json", "{}");
+                home.write(file, &before);
+                if !ways.iter().all(|way| install_as(&home, client, way)) {
+                    continue;
+                }
+                let shown = format!("{client}: {before:?} with {ways:?}: {}", home.read(file));
+                let done = leave(&home, client);
+                assert_eq!(home.read(file), before, "{shown}");
+                assert_eq!(
+                    (done.outcome, done.returned),
+                    (Removed::Undone, moved(&before)),
+                    "{shown}"
+                );
+            }
+        }
+    }
+}
+
+/// Somebody has changed something else meanwhile: that stays, and the server comes back as it was written.
+#[test]
+fn after_several_entries_and_another_change_the_servers_come_back() {
+    let json = "{\n  \"n\": 1,\n  \"S\": {\n    \"a\": {\"command\" : \"x\"}\n  }\n}\n";
+    let commented =
+        "// top\n{\n  \"n\": 1,\n  \"S\": {\n    \"a\": {\"command\": \"x\" /* here */}\n  }\n}\n";
+    for (client, file) in CLIENTS {
+        let before = match client {
+            Client::Codex => {
+                "n = 1\n\n# others\n\n# about a\n[mcp_servers.a] # here\ncommand = \"x\" # good\n\n[tui]\nx = 1\n"
+            }
+            Client::Goose => "n: 1\nextensions:\n  a:\n    cmd: \"x\"\n",
+            Client::ClaudeCode | Client::ClaudeDesktop => json,
+            _ => commented,
+        };
+        let before = before.replace("\"S\"", &format!("\"{}\"", client.config().unwrap().key));
+        for ways in ENTRIES {
+            let home = Home::new();
+            home.write("other.json", "{}");
+            home.write(file, &before);
+            if !ways.iter().all(|way| install_as(&home, client, way)) {
+                continue;
+            }
+            let changed = home.read(file).replacen("n\": 1", "n\": 2", 1);
+            home.write(file, &changed.replacen("n = 1", "n = 2", 1).replacen("n: 1", "n: 2", 1));
+            let shown = format!("{client} with {ways:?}: {}", home.read(file));
+            let done = leave(&home, client);
+            assert_eq!((done.outcome, done.returned), (Removed::Entry, moved(&before)), "{shown}");
+            let wanted = before.replacen('1', "2", 1);
+            assert_eq!(home.read(file), wanted, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_was_replaced_by_force_comes_back() {
+    let before = "{\"mcpServers\": {\"trunkline\": {\"command\": \"other\"}}}";
+    let home = Home::new();
+    home.write(".cursor/mcp.json", before);
+    let mut request = home.request(Client::Cursor);
+    request.target.force = true;
+    run(&request).unwrap();
+    assert_eq!(home.uninstall(Client::Cursor).unwrap(), Removed::Undone);
+    assert_eq!(home.read(".cursor/mcp.json"), before);
+    // Asked to take out an entry that is not ours, it does that.
+    let none = |_: &ConfigLocation, _: &Value, _: &str| Vec::new();
+    uninstall(&request.target, &request.folders, request.now, &none).unwrap();
+    assert_eq!(home.read(".cursor/mcp.json"), "{\"mcpServers\": {}}");
 }
 
 #[test]

@@ -127,11 +127,12 @@ impl YamlText {
         }
     }
 
-    /// The member `key` to the byte as `other` has it.
-    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
-        let Some(value) = other.get(&[key]) else {
-            return self.remove(&[key]);
+    /// The member at `path` as `other` has it: one at the top to the byte.
+    pub(super) fn adopt(&mut self, other: &Self, path: &[&str]) -> Result<(), DocumentProblem> {
+        let Some(value) = other.get(path) else {
+            return self.remove(path);
         };
+        let &[key] = path else { return self.set(path, &value) };
         let (mine, theirs) = (self.outline()?, other.outline()?);
         let theirs = other.lines().of(theirs.find(&[key]).ok_or(DocumentProblem::Unusual)?);
         let mut wanted = self.root.clone();

@@ -83,9 +83,9 @@ fn what_leaves_takes_nothing_of_its_neighbours_along() {
 fn a_part_is_taken_over_to_the_byte() {
     let older = "a: 1\nextensions:\n  x:  {cmd: y} # so\n# end\n";
     let mut yaml = YamlText::parse("a: 2\nextensions:\n  new:\n    cmd: z\nb: 3\n").unwrap();
-    yaml.adopt(&YamlText::parse(older).unwrap(), "extensions").unwrap();
+    yaml.adopt(&YamlText::parse(older).unwrap(), &["extensions"]).unwrap();
     assert_eq!(yaml.text(), "a: 2\nextensions:\n  x:  {cmd: y} # so\nb: 3\n");
-    yaml.adopt(&YamlText::parse("a: 1\n").unwrap(), "extensions").unwrap();
+    yaml.adopt(&YamlText::parse("a: 1\n").unwrap(), &["extensions"]).unwrap();
     assert_eq!(yaml.text(), "a: 2\nb: 3\n");
 }
 
