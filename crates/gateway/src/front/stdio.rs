@@ -11,9 +11,9 @@ use crate::call::ResponseSink;
 use crate::front::client_lines::ClientLines;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
-use crate::pump::{Outbox, Pump};
+use crate::pump::{Outbox, Pump, Sink};
 use crate::session::{Session, abandon};
-use crate::stream::{Input, Sink};
+use crate::stream::Input;
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
 /// servers are to end and resolves when they are gone.

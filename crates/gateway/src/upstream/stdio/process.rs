@@ -11,8 +11,8 @@ use trunkline_wire::{Lines, StreamLine as Text};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
-use crate::stream::{Input, Sink, Slow};
+use crate::pump::{FlushSet, Outbox, Reader, Sink, SourceHandle};
+use crate::stream::{Input, Slow};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};

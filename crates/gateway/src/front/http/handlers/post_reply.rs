@@ -249,8 +249,7 @@ mod tests {
 
     use super::*;
     use crate::front::http::connection::{Clock, ReplyMode};
-    use crate::pump::Pump;
-    use crate::stream::Input;
+    use crate::pump::{Pump, Sink};
 
     /// A client's end of a connection, and ours.
     struct Peer {
@@ -261,7 +260,7 @@ mod tests {
     fn peer(pump: &Pump) -> Peer {
         let (client, ours) = UnixStream::pair().unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let (_, sink) = Input::socket(OwnedFd::from(ours)).unwrap();
+        let (_, sink) = Sink::socket(OwnedFd::from(ours)).unwrap();
         let conn = Arc::new(Conn::new(Arc::new(Clock::new())));
         conn.outbox.connect(sink, pump);
         Peer { client, conn }

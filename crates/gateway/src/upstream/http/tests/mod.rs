@@ -19,8 +19,7 @@ use crate::era::Era;
 use crate::identity::Identity;
 use crate::instance::Instance;
 use crate::limits::Limits;
-use crate::pump::{FlushSet, Outbox, Pump};
-use crate::stream::Input;
+use crate::pump::{FlushSet, Outbox, Pump, Sink};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::Remote;
@@ -91,7 +90,7 @@ impl Rig {
         let (ours, theirs) = UnixStream::pair().unwrap();
         theirs.set_read_timeout(Some(PATIENCE)).unwrap();
         let outbox = Outbox::default();
-        outbox.connect(Input::socket(ours.into()).unwrap().1, &self.pump);
+        outbox.connect(Sink::socket(ours.into()).unwrap().1, &self.pump);
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
         let (sink, era) = (ResponseSink::Line(outbox.clone()), crate::call::RequestEra::Session);
