@@ -118,7 +118,7 @@ async fn attend(
     let (input, stream) = Sink::socket(socket)?;
     let outbox = Outbox::closing_at(SOCKET_CLIENT_BYTES);
     outbox.connect(stream, &pump);
-    let sink = ResponseSink::Line(outbox.clone());
+    let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&session).announce_changes());

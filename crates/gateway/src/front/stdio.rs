@@ -30,7 +30,7 @@ pub(crate) async fn serve(
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();
     outbox.connect(stdout, pump);
-    let sink = ResponseSink::Line(outbox.clone());
+    let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let ended = CancellationToken::new();
     let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());

@@ -18,13 +18,13 @@ use crate::upstream::transport::UpstreamId;
 impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
-        let reach = self.link.transport.end();
+        self.link.transport.end();
         let mut touched = FlushSet::default();
         // Closed under the lock: a call that comes now is refused with "has not run" instead of
         // being lost.
         let entries = self.link.pending.lock().close();
         for (id, entry) in entries {
-            let may_have_run = reach.may_have_run(id, entry.sent_at);
+            let may_have_run = self.link.transport.may_have_run(id, entry.sent_at);
             let error = CallError::ServerGone {
                 server: self.link.key.to_string(),
                 what: what.to_owned(),
@@ -108,7 +108,7 @@ impl CallOwner for Connection {
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
         let sent_at = self.link.pending.lock().get(id).map(|entry| entry.sent_at);
         let Some(sent_at) = sent_at else { return };
-        let may_have_run = self.link.transport.reach().may_have_run(id, sent_at);
+        let may_have_run = self.link.transport.may_have_run(id, sent_at);
         self.link.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
     }
 

@@ -157,7 +157,7 @@ fn initialize(
 
 /// Where the answer to a POST leaves.
 fn sink(kind: PostKind, reply: Reply) -> ResponseSink {
-    ResponseSink::Responder(PostReply::new(kind, reply))
+    PostReply::new(kind, reply)
 }
 
 fn take_message(

@@ -33,7 +33,7 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
     let context = front.contexts.context(request.head.path(), request.caller);
     let session = Session::of(context, request.caller.cloned());
     let client = front.sessions.open_sse(id, &session, stream);
-    session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&client) as _)));
+    session.client.set_stream(Some(Arc::clone(&client) as _));
     // After the session is in the table: a client that leaves now is found there.
     conn.watch(Arc::downgrade(&client) as _);
     front.announce(&session);
@@ -80,17 +80,17 @@ fn session_id(query: &str) -> Option<&str> {
 }
 
 /// The stream itself, unless the request has a `traceparent`: posts share one stream.
-fn traced(exit: Arc<dyn Responder>, parent: Option<Box<str>>) -> ResponseSink {
+fn traced(exit: ResponseSink, parent: Option<Box<str>>) -> ResponseSink {
     match parent {
-        None => ResponseSink::Responder(exit),
-        Some(parent) => ResponseSink::Responder(Arc::new(TracedSink { exit, parent })),
+        None => exit,
+        Some(parent) => Arc::new(TracedSink { exit, parent }),
     }
 }
 
 /// The stream of a client, with the `traceparent` of one request.
 #[derive(Debug)]
 struct TracedSink {
-    exit: Arc<dyn Responder>,
+    exit: ResponseSink,
     parent: Box<str>,
 }
 

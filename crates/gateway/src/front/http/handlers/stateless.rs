@@ -112,7 +112,7 @@ pub(crate) fn begin(
     }
     let id = Id::new(message.id());
     let call = StatelessCall { client: Arc::clone(&client), caller: caller.cloned(), id };
-    let sink = ResponseSink::Responder(PostReply::new(PostKind::Stateless(call), reply));
+    let sink: ResponseSink = PostReply::new(PostKind::Stateless(call), reply);
     take_stateless(session, &client, (message, how), &sink, snapshot, touched);
 }
 
