@@ -6,10 +6,11 @@ use std::sync::Arc;
 use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
+use super::post::{PostedBody, check_content_type, read_body};
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
-use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
+use crate::front::http::request::HttpRequest;
 use crate::front::http::sessions::random_id;
 use crate::limits::SESSIONS;
 use crate::pump::FlushSet;
