@@ -47,7 +47,7 @@ impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (sender, receiver) = mpsc::channel(NEWS);
         session.client.silence_logs();
-        session.client.set_stream(Some(ResponseSink::Responder(Arc::new(NewsSink(sender)))));
+        session.client.set_stream(Some(Arc::new(NewsSink(sender))));
         let news = Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }
     }
@@ -93,10 +93,9 @@ impl LocalClient {
         self.pass(&out, Arc::new(Discard));
     }
 
-    fn pass(&self, message: &[u8], exit: Arc<dyn Responder>) {
+    fn pass(&self, message: &[u8], sink: ResponseSink) {
         let snapshot = self.session.context.view.snapshot();
         let mut touched = FlushSet::default();
-        let sink = ResponseSink::Responder(exit);
         receive(&self.session, message, &sink, &snapshot, &mut touched);
         touched.flush();
     }
@@ -208,8 +207,6 @@ impl Responder for NewsSink {
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // no request comes in through it
     }
-
-    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 /// A JSON object with one text member, for requests that need no more.

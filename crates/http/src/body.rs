@@ -219,7 +219,7 @@ fn pass<'i>(left: u64, input: &'i [u8], out: &mut Vec<u8>) -> (u64, &'i [u8]) {
 }
 
 fn is_text(byte: u8) -> bool {
-    crate::fields::is_value_byte(byte)
+    crate::head::is_value_byte(byte)
 }
 
 #[cfg(test)]

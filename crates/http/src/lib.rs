@@ -5,13 +5,11 @@
 //! other direction, and `date` what stands in its header. `url`, `media` and `percent` read the values in between. `reach` says which
 //! addresses a URL may lead to.
 
-mod bad_head;
 mod body;
 #[cfg(test)]
 mod cut;
 mod date;
 mod events;
-mod fields;
 mod head;
 mod media;
 mod percent;
@@ -19,12 +17,12 @@ pub mod reach;
 mod url;
 mod write;
 
-pub use bad_head::BadHead;
 pub use body::{BadBody, Body};
 pub use date::http_date;
 pub use events::{Event, Events};
-pub use fields::{Headers, is_field_name, is_field_value};
-pub use head::{Framing, Request, Response, request, response};
+pub use head::{
+    BadHead, Framing, Headers, Request, Response, is_field_name, is_field_value, request, response,
+};
 pub use media::{accepts, is_type};
 pub use percent::{BadPercent, decode, decode_value, encode, encode_value, read_form, write_form};
 pub use url::{BadUrl, Origin, Scheme, Url};

@@ -2,7 +2,7 @@
 //!
 //! By hand: the check of `Accept` is on the way of every call and allocates nothing.
 
-use crate::fields::trim;
+use crate::head::trim;
 
 /// Do the values of the Accept header allow this media type? The most specific range that fits
 /// decides, and `q=0` means no. Without an Accept header everything is allowed.

@@ -3,7 +3,7 @@
 //! The framing is written here and only here: fields that would contradict it are left out, and
 //! no value can end its line.
 
-use crate::fields::{is_field_name, is_value_byte};
+use crate::head::{is_field_name, is_value_byte};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 /// Behind the bytes of a chunk.
@@ -305,7 +305,7 @@ mod tests {
             prop_assert_eq!((request.method, request.target), ("POST", target.as_str()));
             prop_assert_eq!(request.headers.iter().count(), 2 + usize::from(length.is_some()));
             if crate::is_field_value(&value) {
-                prop_assert_eq!(request.headers.get(&name), Some(crate::fields::trim(&value)));
+                prop_assert_eq!(request.headers.get(&name), Some(crate::head::trim(&value)));
             }
             let framing = length.map_or(Framing::None, |length| Framing::Length(length as u64));
             prop_assert_eq!(request.body(), Ok(framing));

@@ -7,7 +7,6 @@
 //! every byte as it came, in one pass.
 
 mod fault;
-mod id;
 mod lines;
 mod message;
 mod outline;
@@ -22,9 +21,8 @@ mod value;
 mod version;
 
 pub use fault::{FaultKind, MessageFault};
-pub use id::{Id, upstream_id};
 pub use lines::{Lines, StreamLine};
-pub use message::{Kind, Message, Params, ParamsMeta};
+pub use message::{Id, Kind, Message, Params, ParamsMeta, upstream_id};
 pub use outline::{Outline, salvage_id, salvage_token};
 pub use pretty::pretty;
 pub use reply::{write_error, write_result};

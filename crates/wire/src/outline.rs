@@ -82,7 +82,7 @@ pub fn salvage_token(bytes: &[u8]) -> Option<&[u8]> {
 /// Reads an id, if it is one that Trunkline has given.
 pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
     let token = salvage_token(bytes)?;
-    if token.first() == Some(&b'"') { None } else { crate::id::upstream_id(token) }
+    if token.first() == Some(&b'"') { None } else { crate::message::upstream_id(token) }
 }
 
 fn rough_string_end(bytes: &[u8], open: usize) -> usize {

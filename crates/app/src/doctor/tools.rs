@@ -37,7 +37,7 @@ pub(crate) fn names(tools: &[Offered], clients: &[Served], separator: &str) -> V
         let assigned = assign(&identities, &naming);
         let cut = assigned.names.iter().zip(&identities);
         let cut: Vec<String> = cut
-            .filter(|(name, identity)| is_marked(name.wire.as_str(), identity.tool))
+            .filter(|(name, identity)| is_marked(&name.wire, identity.tool))
             .map(|(_, identity)| naming.exposed(identity.server.unwrap_or_default(), identity.tool))
             .collect();
         for warning in &assigned.warnings {

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use trunkline_wire::member;
 
 use super::meta::{MetaNames, MetaTool};
-use crate::name::{Assigned, ToolName};
+use crate::name::Assigned;
 
 /// Whose a tool is: the server's place, or nobody's if the config has made it of several.
 pub type ToolOrigin = Option<usize>;
@@ -19,9 +20,9 @@ pub struct Behind {
     pub names: MetaNames,
     definitions: Bytes,
     /// Where each definition lies in them, by every name of the tool.
-    places: HashMap<ToolName, Range<usize>, RandomState>,
+    places: HashMap<Arc<str>, Range<usize>, RandomState>,
     /// What clients call a tool, by its origin and by the name it has there.
-    called: BTreeMap<ToolOrigin, HashMap<String, ToolName, RandomState>>,
+    called: BTreeMap<ToolOrigin, HashMap<String, Arc<str>, RandomState>>,
 }
 
 /// A tool that may be put behind.
@@ -51,7 +52,7 @@ impl Behind {
         for tool in MetaTool::ALL {
             let start = definitions.len();
             definitions.extend_from_slice(&names.definition(tool));
-            places.insert(ToolName::new(names.name(tool).as_str()), start..definitions.len());
+            places.insert(names.name(tool).as_str().into(), start..definitions.len());
         }
         Self { names, definitions: definitions.into(), places, called }
     }
@@ -71,12 +72,12 @@ impl Behind {
     /// The tools of an origin: what they are called there, and what clients call them.
     pub fn names_of(&self, origin: ToolOrigin) -> impl Iterator<Item = (&str, &str)> {
         let tools = self.called.get(&origin).into_iter().flatten();
-        tools.map(|(own, name)| (own.as_str(), name.as_str()))
+        tools.map(|(own, name)| (own.as_str(), &**name))
     }
 
     /// What clients call this tool; `None`: it is not there for them.
     pub fn called(&self, origin: ToolOrigin, own: &str) -> Option<&str> {
-        self.called.get(&origin)?.get(own).map(ToolName::as_str)
+        self.called.get(&origin)?.get(own).map(|name| &**name)
     }
 }
 

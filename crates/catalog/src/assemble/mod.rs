@@ -18,7 +18,7 @@ use trunkline_wire::{decode, elements, member};
 
 use crate::config::CustomTool;
 use crate::listing::{CacheHint, ListKind};
-use crate::name::{Naming, ToolName};
+use crate::name::Naming;
 
 pub use behind::{Behind, ToolOrigin};
 pub use custom::{CustomRoute, SubtoolRefusal, custom_tools};
@@ -105,7 +105,7 @@ impl Catalog {
     /// The names of tools that somebody may have meant who said this one, the nearest first.
     pub fn near(&self, name: &str) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
-        let known = self.tools.routes.keys().map(ToolName::as_str);
+        let known = self.tools.routes.keys().map(|name| &**name);
         for near in near::nearest(name, known) {
             // A tool may have two names: which of them does not matter.
             let is_new = !found.iter().any(|other| self.route(other) == self.route(near));

@@ -9,7 +9,7 @@ use trunkline_wire::{decode, encode};
 use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced, value_of};
 use crate::listing::{ListKind, ListingEntry};
-use crate::name::{Assigned, Identity, NameWarning, Naming, ToolName, assign, escaped};
+use crate::name::{Assigned, Identity, NameWarning, Naming, assign, escaped};
 
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
@@ -52,7 +52,7 @@ impl Prompts {
         let mut lines = Vec::with_capacity(prompts.len());
         for ((offer, prompt), names) in iter::zip(&prompts, &assignment.names) {
             let bare = bare(offer, &prompt.name);
-            let name = if bare { prompt.name.as_str() } else { names.wire.as_str() };
+            let name = if bare { prompt.name.as_str() } else { &*names.wire };
             let route = Route::to(offer.server, prompt);
             for name in callable(name, names) {
                 routes.insert(name.to_owned(), route.clone());
@@ -67,8 +67,8 @@ impl Prompts {
 }
 
 fn callable<'a>(listed: &'a str, names: &'a Assigned) -> impl Iterator<Item = &'a str> {
-    let canonical = names.canonical.as_ref().map(ToolName::as_str);
-    [Some(listed), Some(names.wire.as_str()), canonical].into_iter().flatten()
+    let canonical = names.canonical.as_deref();
+    [Some(listed), Some(&*names.wire), canonical].into_iter().flatten()
 }
 
 /// Every name with a key in it, also those that two prompts have and that lead nowhere.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use trunkline_wire::encode;
@@ -13,7 +14,7 @@ use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced};
 use crate::config::{CustomTool, Exposed, SelectedTools, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
-use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, ToolName, assign, escaped};
+use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, assign, escaped};
 
 /// Where a tool's calls go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub enum ToolRoute {
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    pub(super) routes: HashMap<ToolName, ToolRoute, RandomState>,
+    pub(super) routes: HashMap<Arc<str>, ToolRoute, RandomState>,
     pub(super) page: ListPage,
     /// Some want arguments in headers, too.
     pub(super) mirrors_arguments: bool,
@@ -80,14 +81,14 @@ impl Tools {
         let mut listed = Vec::with_capacity(tools.len() + custom.len());
         for (tool, names) in iter::zip(&tools, names.by_ref()) {
             routes.add(names, ToolRoute::Server(Route::to(tool.server, tool.tool)));
-            let new = encode(names.wire.as_str());
+            let new = encode(&names.wire);
             let definition = spliced(&tool.tool.definition, &[(tool.tool.name_at, &new)]);
             let (origin, own) = (Some(tool.server), tool.tool.name.as_str());
             listed.push(Listed { origin, own, names, definition, pinned: tool.pinned });
         }
         for (tool, names) in iter::zip(custom, names) {
             let route = CustomRoute::new(tool, offers, warnings);
-            let definition = route.definition(tool, names.wire.as_str(), offers);
+            let definition = route.definition(tool, &names.wire, offers);
             let own = tool.name.as_str();
             listed.extend(definition.map(|definition| Listed {
                 origin: None,
@@ -122,7 +123,7 @@ impl Tools {
         let all = assignment.names.iter();
         let taken = all.flat_map(|names| iter::once(&names.wire).chain(&names.canonical));
         // Chosen after all others: a server's tool keeps its name, ours gets out of its way.
-        let own = MetaNames::beside(taken.map(ToolName::as_str));
+        let own = MetaNames::beside(taken.map(|name| &**name));
         let hidden = listed.iter().map(|tool| Hidden {
             origin: tool.origin,
             own: tool.own,
@@ -132,7 +133,7 @@ impl Tools {
         let behind = Behind::new(own.clone(), hidden);
         let metas = MetaTool::ALL.map(|tool| (tool, own.name(tool)));
         for (tool, name) in &metas {
-            routes.0.insert(ToolName::new(name.as_str()), ToolRoute::Meta(*tool));
+            routes.0.insert(name.as_str().into(), ToolRoute::Meta(*tool));
         }
         let pinned = listed.into_iter().filter(|tool| tool.pinned).map(Listed::line);
         let metas = metas
@@ -155,7 +156,7 @@ struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     fn line(self) -> ListedEntry<'a> {
-        ListedEntry { name: self.names.wire.as_str(), definition: self.definition }
+        ListedEntry { name: &self.names.wire, definition: self.definition }
     }
 }
 
@@ -206,7 +207,7 @@ fn ever_seen((offer, view): (&Offer<'_>, &View<'_>)) -> usize {
     names.iter().filter(seen).count()
 }
 
-struct Routes(HashMap<ToolName, ToolRoute, RandomState>);
+struct Routes(HashMap<Arc<str>, ToolRoute, RandomState>);
 
 impl Routes {
     fn with_capacity(tools: usize) -> Self {

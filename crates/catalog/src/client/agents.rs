@@ -4,12 +4,12 @@
 //! were listed by their own programs; Crush was checked by file only.
 
 use super::defaults::{
-    CLIENT, COMMON, FILE, MILLISECONDS, REFUSED, REMOTE, REWRITTEN, TYPED, WORD_AND_DASH,
+    CLIENT, COMMON, FILE, GEMINI_WORDS, MILLISECONDS, REFUSED, REWRITTEN, TYPED, WORD_AND_DASH,
     everywhere, home, in_variable, xdg_config,
 };
 use super::spec::{
-    ClientSpec, ConfigFile, EntryWords, EnvPolicy, Fate, Literal, NameRules, Paths, RemoteWords,
-    Switch, ToolWords, TransportWords, Variables,
+    ClientSpec, ConfigFile, EntryWords, EnvPolicy, Fate, Literal, NameRules, Paths, Switch,
+    ToolWords, TransportWords, Variables,
 };
 
 pub(super) static COPILOT: ClientSpec = ClientSpec {
@@ -65,20 +65,7 @@ pub(super) static QWEN: ClientSpec = ClientSpec {
     config: Some(ConfigFile {
         paths: everywhere(&[home(".qwen/settings.json")]),
         project: Some(".qwen/settings.json"),
-        // A descendant of Gemini CLI, with its words [S].
-        entry: EntryWords {
-            cwd: true,
-            remote: Some(RemoteWords { http_url: Some("httpUrl"), untyped_is_sse: true, ..REMOTE }),
-            tools: ToolWords {
-                shown: Some("includeTools"),
-                hidden: Some("excludeTools"),
-                ..COMMON.tools
-            },
-            timeout: Some(MILLISECONDS),
-            own: "trust description oauth \
-                  authProviderType targetAudience targetServiceAccount",
-            ..COMMON
-        },
+        entry: GEMINI_WORDS,
         variables: Variables::Shell,
         env_policy: EnvPolicy::All,
         next: "start a new session; `qwen mcp list` shows the server",

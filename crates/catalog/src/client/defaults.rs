@@ -112,3 +112,14 @@ pub(super) const fn xdg_config(path: &'static str) -> FilePath {
 pub(super) const fn in_variable(name: &'static str, path: &'static str) -> FilePath {
     FilePath { base: PathBase::Variable(name), path }
 }
+
+/// The words of Gemini CLI, which its descendants have kept [S].
+pub(super) const GEMINI_WORDS: EntryWords = EntryWords {
+    cwd: true,
+    remote: Some(RemoteWords { http_url: Some("httpUrl"), untyped_is_sse: true, ..REMOTE }),
+    tools: ToolWords { shown: Some("includeTools"), hidden: Some("excludeTools"), ..COMMON.tools },
+    timeout: Some(MILLISECONDS),
+    own: "trust description oauth \
+          authProviderType targetAudience targetServiceAccount",
+    ..COMMON
+};

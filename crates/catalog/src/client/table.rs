@@ -7,8 +7,9 @@
 use super::agents::{AMP, COPILOT, CRUSH, OPENCODE, QWEN};
 use super::apps::{CONTINUE, KIRO, LM_STUDIO};
 use super::defaults::{
-    CLIENT, COMMON, FILE, LETTER_FIRST, MILLISECONDS, REFUSED, REMOTE, REWRITTEN, SECONDS, STRICT,
-    TYPED, WORD, WORD_AND_DASH, everywhere, home, in_variable, settings, xdg_config,
+    CLIENT, COMMON, FILE, GEMINI_WORDS, LETTER_FIRST, MILLISECONDS, REFUSED, REMOTE, REWRITTEN,
+    SECONDS, STRICT, TYPED, WORD, WORD_AND_DASH, everywhere, home, in_variable, settings,
+    xdg_config,
 };
 use super::spec::{
     Alphabet, Budget, ClientSpec, ConfigFile, EntryWords, EnvPolicy, Fate, FileFormat, FilePath,
@@ -325,19 +326,7 @@ static GEMINI: ClientSpec = ClientSpec {
     config: Some(ConfigFile {
         paths: everywhere(&[home(".gemini/settings.json")]),
         project: Some(".gemini/settings.json"),
-        entry: EntryWords {
-            cwd: true,
-            remote: Some(RemoteWords { http_url: Some("httpUrl"), untyped_is_sse: true, ..REMOTE }),
-            tools: ToolWords {
-                shown: Some("includeTools"),
-                hidden: Some("excludeTools"),
-                ..COMMON.tools
-            },
-            timeout: Some(MILLISECONDS),
-            own: "trust description oauth \
-                  authProviderType targetAudience targetServiceAccount",
-            ..COMMON
-        },
+        entry: GEMINI_WORDS,
         variables: Variables::Shell,
         env_policy: EnvPolicy::Referred, // what looks like a secret is held back otherwise [S]
         next: "start a new session; `gemini mcp list` shows the server",

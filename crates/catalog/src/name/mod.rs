@@ -10,4 +10,4 @@ pub(crate) use admissible::is_hidden;
 pub use admissible::{FaultKind, NameFault, admissible, escaped};
 pub use advice::{Advice, refuses};
 pub use assign::{Assigned, Assignment, NameWarning, assign};
-pub use naming::{ChildName, DEFAULT_SEPARATOR, Identity, Naming, ToolName};
+pub use naming::{DEFAULT_SEPARATOR, Identity, Naming};

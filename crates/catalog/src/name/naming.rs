@@ -1,8 +1,4 @@
-//! The naming rule itself, and the two kinds of name that must never be mixed up.
-
-use std::borrow::Borrow;
-use std::fmt;
-use std::sync::Arc;
+//! The naming rule itself.
 
 use crate::client::Client;
 
@@ -83,53 +79,6 @@ impl<'a> Identity<'a> {
 
     pub fn unprefixed(tool: &'a str) -> Self {
         Self { server: None, tool }
-    }
-}
-
-/// A name as clients say it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ToolName(Arc<str>);
-
-/// A name as its own server knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ChildName(Arc<str>);
-
-impl ToolName {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl ChildName {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// So that a map keyed by `ToolName` is asked with the client's own `&str`.
-impl Borrow<str> for ToolName {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ToolName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for ChildName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -15,155 +15,90 @@ pub enum Role {
     Admin,
 }
 
-/// Everything the API and the front can be asked to do. A route names one of these or says that
-/// it is open to all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Who am I, and what may I do?
-    ReadSelf,
-    ReadOpenApi,
-    ReadServers,
-    ReadTools,
-    ReadHealth,
-    ReadMetrics,
-    ReadEvents,
-    ReadSkills,
-    Search,
-    /// Speak MCP: `/mcp`, `/sse` and `/messages`.
-    UseMcp,
-    CallTool,
-    RegisterServer,
-    EditServer,
-    DeleteServer,
-    Connect,
-    Disconnect,
-    /// Grant Trunkline access to a server that wants OAuth.
-    Login,
-    /// Take it back.
-    Logout,
-    EditSkills,
-    ReadAudit,
-    /// Names of secrets, and who uses them; values are shown to nobody.
-    ReadSecrets,
-    /// Who is connected.
-    ReadClients,
-    /// What commands write to their stderr: it is not meant for whoever calls their tools.
-    ReadStderr,
-    /// What this Trunkline runs with.
-    ReadSettings,
-    /// Register a server that is a command on this machine, or change what such a server runs.
-    /// Wanted on top of `RegisterServer` or `EditServer`.
-    RegisterStdio,
-    /// Have a secret or a variable of the environment sent to a server, by referring to it. Wanted on
-    /// top of `RegisterServer` or `EditServer`.
-    ReferToSecrets,
-    ManageKeys,
-    /// Put and remove secrets that any server may refer to.
-    ManageSecrets,
+/// The table of actions: what each is called and the least role that may do it.
+macro_rules! actions {
+    ($($least:ident { $($(#[$about:meta])* $action:ident = $name:literal,)* })*) => {
+        /// Everything the API and the front can be asked to do. A route names one of these or says
+        /// that it is open to all.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Action {
+            $($($(#[$about])* $action,)*)*
+        }
+
+        impl Action {
+            pub const ALL: [Self; [$($($name),*),*].len()] = [$($(Self::$action),*),*];
+
+            pub const fn least_role(self) -> Role {
+                match self {
+                    $($(Self::$action)|* => Role::$least,)*
+                }
+            }
+
+            /// As it stands in the audit log and in problems.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($(Self::$action => $name,)*)*
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    Viewer {
+        /// Who am I, and what may I do?
+        ReadSelf = "read-self",
+        ReadOpenApi = "read-openapi",
+        ReadServers = "read-servers",
+        ReadTools = "read-tools",
+        ReadHealth = "read-health",
+        ReadMetrics = "read-metrics",
+        ReadEvents = "read-events",
+        ReadSkills = "read-skills",
+        Search = "search",
+    }
+    Caller {
+        /// Speak MCP: `/mcp`, `/sse` and `/messages`.
+        UseMcp = "use-mcp",
+        CallTool = "call-tool",
+    }
+    Operator {
+        RegisterServer = "register-server",
+        EditServer = "edit-server",
+        DeleteServer = "delete-server",
+        Connect = "connect",
+        Disconnect = "disconnect",
+        /// Grant Trunkline access to a server that wants OAuth.
+        Login = "login",
+        /// Take it back.
+        Logout = "logout",
+        EditSkills = "edit-skills",
+        ReadAudit = "read-audit",
+        /// Names of secrets, and who uses them; values are shown to nobody.
+        ReadSecrets = "read-secrets",
+        /// Who is connected.
+        ReadClients = "read-clients",
+        /// What commands write to their stderr: it is not meant for whoever calls their tools.
+        ReadStderr = "read-stderr",
+        /// What this Trunkline runs with.
+        ReadSettings = "read-settings",
+    }
+    Admin {
+        /// Register a server that is a command on this machine, or change what such a server runs.
+        /// Wanted on top of `RegisterServer` or `EditServer`.
+        RegisterStdio = "register-stdio",
+        /// Have a secret or a variable of the environment sent to a server, by referring to it.
+        /// Wanted on top of `RegisterServer` or `EditServer`.
+        ReferToSecrets = "refer-to-secrets",
+        ManageKeys = "manage-keys",
+        /// Put and remove secrets that any server may refer to.
+        ManageSecrets = "manage-secrets",
+    }
 }
 
 /// May somebody with this role do this?
 pub fn allows(role: Role, action: Action) -> bool {
     role >= action.least_role()
-}
-
-impl Action {
-    /// The table: the least role that may do it.
-    pub fn least_role(self) -> Role {
-        match self {
-            Self::ReadSelf
-            | Self::ReadOpenApi
-            | Self::ReadServers
-            | Self::ReadTools
-            | Self::ReadHealth
-            | Self::ReadMetrics
-            | Self::ReadEvents
-            | Self::ReadSkills
-            | Self::Search => Role::Viewer,
-            Self::UseMcp | Self::CallTool => Role::Caller,
-            Self::RegisterServer
-            | Self::EditServer
-            | Self::DeleteServer
-            | Self::Connect
-            | Self::Disconnect
-            | Self::Login
-            | Self::Logout
-            | Self::EditSkills
-            | Self::ReadAudit
-            | Self::ReadSecrets
-            | Self::ReadClients
-            | Self::ReadStderr
-            | Self::ReadSettings => Role::Operator,
-            Self::RegisterStdio | Self::ReferToSecrets | Self::ManageKeys | Self::ManageSecrets => {
-                Role::Admin
-            }
-        }
-    }
-
-    pub const ALL: [Self; 28] = [
-        Self::ReadSelf,
-        Self::ReadOpenApi,
-        Self::ReadServers,
-        Self::ReadTools,
-        Self::ReadHealth,
-        Self::ReadMetrics,
-        Self::ReadEvents,
-        Self::ReadSkills,
-        Self::Search,
-        Self::UseMcp,
-        Self::CallTool,
-        Self::RegisterServer,
-        Self::EditServer,
-        Self::DeleteServer,
-        Self::Connect,
-        Self::Disconnect,
-        Self::Login,
-        Self::Logout,
-        Self::EditSkills,
-        Self::ReadAudit,
-        Self::ReadSecrets,
-        Self::ReadClients,
-        Self::ReadStderr,
-        Self::ReadSettings,
-        Self::RegisterStdio,
-        Self::ReferToSecrets,
-        Self::ManageKeys,
-        Self::ManageSecrets,
-    ];
-
-    /// As it stands in the audit log and in problems.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadSelf => "read-self",
-            Self::ReadOpenApi => "read-openapi",
-            Self::ReadServers => "read-servers",
-            Self::ReadTools => "read-tools",
-            Self::ReadHealth => "read-health",
-            Self::ReadMetrics => "read-metrics",
-            Self::ReadEvents => "read-events",
-            Self::ReadSkills => "read-skills",
-            Self::Search => "search",
-            Self::UseMcp => "use-mcp",
-            Self::CallTool => "call-tool",
-            Self::RegisterServer => "register-server",
-            Self::EditServer => "edit-server",
-            Self::DeleteServer => "delete-server",
-            Self::Connect => "connect",
-            Self::Disconnect => "disconnect",
-            Self::Login => "login",
-            Self::Logout => "logout",
-            Self::EditSkills => "edit-skills",
-            Self::ReadAudit => "read-audit",
-            Self::ReadSecrets => "read-secrets",
-            Self::ReadClients => "read-clients",
-            Self::ReadStderr => "read-stderr",
-            Self::ReadSettings => "read-settings",
-            Self::RegisterStdio => "register-stdio",
-            Self::ReferToSecrets => "refer-to-secrets",
-            Self::ManageKeys => "manage-keys",
-            Self::ManageSecrets => "manage-secrets",
-        }
-    }
 }
 
 impl Role {

@@ -1,22 +1,24 @@
 //! `Client`: one client as the rest of the gateway sees it: the calls it has open, what it can do, and
-//! the stream for what concerns none of its calls.
+//! where messages for it leave (`Responder`).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use bytes::Bytes;
 use foldhash::fast::RandomState;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id, Message};
 
+use crate::call::Level;
 use crate::call::question::{Abilities, Questions};
-use crate::call::{Level, ResponseSink};
 use crate::era::Stamp;
 use crate::gate::{Grant, Pass};
 use crate::lock::{Mutex, rank};
-use crate::pump::FlushSet;
+use crate::pump::{FlushSet, Frame, LINE, Outbox};
 
 #[derive(Debug, Default)]
 pub(crate) struct Client {
@@ -24,6 +26,8 @@ pub(crate) struct Client {
     open: Mutex<Calls, rank::ClientCalls>,
     /// The last open call has ended.
     idle: Notify,
+    /// It has said `initialize`: servers may speak to it of their own accord.
+    joined: AtomicBool,
     // Never held while something is written: `stream` hands out a clone.
     stream: Mutex<Option<ResponseSink>, rank::ClientStream>,
     pub(super) questions: Mutex<Questions, rank::ClientQuestions>,
@@ -71,6 +75,17 @@ impl Client {
     /// May it hear what this server says outside of any call?
     pub(crate) fn may_hear(&self, server: &str) -> bool {
         self.grant.as_ref().is_none_or(|grant| grant.all_of(server))
+    }
+
+    /// It has opened its session. False: it had done so before.
+    pub(crate) fn join(&self) -> bool {
+        // Relaxed: the flag publishes nothing.
+        !self.has_joined() && !self.joined.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_joined(&self) -> bool {
+        // Relaxed: the flag publishes nothing else.
+        self.joined.load(Ordering::Relaxed)
     }
 
     /// Records an open call. False if the client has another one open under that id.
@@ -307,14 +322,131 @@ pub(crate) enum Cancel<'a> {
     SessionEnded,
 }
 
+/// A message that is being delivered: borrowed from a read buffer, or handed over. It holds no raw
+/// newline: those between tokens are dropped where they come in.
+#[derive(Debug)]
+pub(crate) enum Payload<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Payload<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Puts it into an outbox, framed and with these changes. False: the stream is closed.
+    pub(crate) fn put(self, outbox: &Outbox, frame: Frame<'_>, edits: &Edits<'_>) -> bool {
+        let put = match self {
+            Self::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
+            Self::Owned(bytes) => outbox.put_owned(frame, bytes, edits),
+        };
+        put.is_ok()
+    }
+}
+
+/// Where messages for a client leave: its one stream, or the exchange in which it asked.
+pub(crate) type ResponseSink = Arc<dyn Responder>;
+
+/// Writes messages to a client in the framing of its front. False: the client has gone.
+pub(crate) trait Responder: Debug + Send + Sync {
+    /// A message before or besides the answer: progress, a question, a word of the log.
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
+    /// The answer to the request that came in here.
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
+    /// The answer to the request that came in here, which is an error with this code.
+    fn refuse(
+        &self,
+        _code: i64,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut FlushSet,
+    ) -> bool {
+        self.answer(payload, edits, touched)
+    }
+    /// An answer made of a head, a body that others share, and a tail.
+    fn answer_shared(
+        &self,
+        head: &[u8],
+        body: &Bytes,
+        tail: &[u8],
+        touched: &mut FlushSet,
+    ) -> bool {
+        // A copy: HTTP needs the length in front, and lists are asked for rarely.
+        let whole = [head, body, tail].concat();
+        self.answer(Payload::Owned(whole), &Edits::new(), touched)
+    }
+    /// The request that came in here gets no answer: it was cancelled.
+    fn unanswered(&self, _touched: &mut FlushSet) {}
+    /// The request that came in here had to wait, and is with its server now.
+    fn handed_over(&self) {}
+    /// Does everything for the client leave here, so that the end of an answer ends no stream?
+    fn is_only_stream(&self) -> bool {
+        false
+    }
+    /// The `traceparent` of the head that the request came under, where requests are followed.
+    fn parent(&self) -> Option<&str> {
+        None
+    }
+    /// What its client calls the tool, where the request itself does not say.
+    fn asked(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// One message a line. A put never blocks; the flush at the end of the round writes it.
+impl Responder for Outbox {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        touched.note(self);
+        self.put(bytes, edits).is_ok()
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        touched.note(self);
+        payload.put(self, LINE, edits)
+    }
+
+    fn answer_shared(
+        &self,
+        head: &[u8],
+        body: &Bytes,
+        tail: &[u8],
+        touched: &mut FlushSet,
+    ) -> bool {
+        touched.note(self);
+        let tail = [tail, LINE.tail].concat();
+        self.put_shared(Frame { head, tail: &tail }, body).is_ok()
+    }
+
+    fn is_only_stream(&self) -> bool {
+        true
+    }
+}
+
+/// The sink of messages that have no answer: it drops everything.
+#[derive(Debug)]
+pub(crate) struct Discard;
+
+impl Responder for Discard {
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) -> bool {
+        false
+    }
+
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Discard, ResponseSink, Waiting};
     use tokio_util::sync::CancellationToken;
 
     fn handle() -> CallHandle {
-        let sink = ResponseSink::Responder(Arc::new(Discard));
+        let sink = Arc::new(Discard);
         CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), sink })
     }
 

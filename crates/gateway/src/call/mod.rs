@@ -5,7 +5,6 @@ mod audience;
 mod client;
 mod question;
 mod record;
-mod response_sink;
 mod stateless;
 mod trace;
 
@@ -15,10 +14,12 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
-pub(crate) use client::{CallHandle, CallOwner, Cancel, Client, Presence, Waiting};
+pub(crate) use client::{
+    CallHandle, CallOwner, Cancel, Client, Discard, Payload, Presence, Responder, ResponseSink,
+    Waiting,
+};
 pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
-pub(crate) use response_sink::{Discard, Payload, Responder, ResponseSink};
 pub(crate) use stateless::{Refused, Stateless};
 
 use crate::deadlines::Tick;
@@ -322,12 +323,10 @@ mod tests {
             self.0.lock().push(String::from_utf8_lossy(payload.bytes()).into_owned());
             true
         }
-
-        fn unanswered(&self, _: &mut FlushSet) {}
     }
 
     fn reply(client: &Arc<Client>, sink: &Arc<Answers>) -> ReplyTo {
-        let sink = ResponseSink::Responder(Arc::clone(sink) as Arc<dyn Responder>);
+        let sink = Arc::clone(sink) as ResponseSink;
         ReplyTo::new(Arc::clone(client), Id::new(b"7"), None, sink, RequestEra::Session)
     }
 

@@ -189,7 +189,7 @@ fn is_object(text: &[u8]) -> bool {
 fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<InternalSink>) {
     let Ok(message) = scan(message) else { return };
     let mut touched = FlushSet::default();
-    let sink = ResponseSink::Responder(Arc::clone(exit) as Arc<dyn Responder>);
+    let sink = Arc::clone(exit) as ResponseSink;
     let mut path = ReplyTo::new(client, Id::new(b"1"), None, sink, RequestEra::Session);
     path.record = server.note(&message, &[], path.asker());
     let onward = path.record.as_deref().and_then(|note| note.onward(&message));

@@ -16,9 +16,8 @@ use crate::call::ResponseSink;
 use crate::front::client_lines::ClientLines;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, SOCKET_CLIENT_BYTES, ShutdownGrace};
-use crate::pump::{FlushSet, Frame, Outbox, Pump};
+use crate::pump::{FlushSet, Frame, Outbox, Pump, Sink};
 use crate::session::{Session, SessionContext, abandon, end_calls};
-use crate::stream::Input;
 
 /// A client that has connected and said who it is.
 #[derive(Debug)]
@@ -137,10 +136,10 @@ async fn attend(
     });
     let session = Session::new(context);
     session.client.number_questions_after(last_question);
-    let (input, stream) = Input::socket(socket)?;
+    let (input, stream) = Sink::socket(socket)?;
     let outbox = Outbox::closing_at(SOCKET_CLIENT_BYTES);
     outbox.connect(stream, &pump);
-    let sink = ResponseSink::Line(outbox.clone());
+    let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&session).announce_changes());

@@ -11,9 +11,9 @@ use crate::call::ResponseSink;
 use crate::front::client_lines::ClientLines;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
-use crate::pump::{Outbox, Pump};
+use crate::pump::{Outbox, Pump, Sink};
 use crate::session::{Session, abandon};
-use crate::stream::{Input, Sink};
+use crate::stream::Input;
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
 /// servers are to end and resolves when they are gone.
@@ -30,7 +30,7 @@ pub(crate) async fn serve(
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();
     outbox.connect(stdout, pump);
-    let sink = ResponseSink::Line(outbox.clone());
+    let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let ended = CancellationToken::new();
     let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());

@@ -6,15 +6,14 @@
 //! does `epoll_wait`, `read`, the work, `write`, and nothing else. Everything that has a life of
 //! its own (supervisors, deadlines, signals) stays on the runtime.
 
+mod handle;
 mod outbox;
 mod queue;
-mod source;
 mod thread;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use handle::{Pump, Reader, SourceHandle};
 pub(crate) use outbox::{FlushSet, Outbox};
-pub(crate) use queue::{Frame, LINE, Refused};
-pub(crate) use source::{Reader, SourceHandle};
-pub(crate) use thread::Pump;
+pub(crate) use queue::{Frame, LINE, Refused, Sink};

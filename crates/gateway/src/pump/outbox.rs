@@ -15,9 +15,8 @@ use trunkline_wire::{Edits, Piece};
 
 use crate::limits::LARGE_MESSAGE;
 use crate::lock::{Mutex, rank};
-use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment};
+use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment, Sink};
 use crate::pump::{Pump, SourceHandle};
-use crate::stream::Sink;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox(Arc<OutboxShared>);

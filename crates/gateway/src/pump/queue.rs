@@ -1,7 +1,8 @@
-//! The messages that wait in front of one stream, and how they are written.
+//! `Queue`: the messages that wait in front of one stream; `Sink`: the writing end they go to.
 
 use std::collections::VecDeque;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use crate::limits::{
     CLIENT_HIGH_WATER, QUEUED_BYTES, QUEUED_MESSAGES, SEGMENT_BYTES, SOCKET_SPARE, STALL,
     STALLED_MESSAGES,
 };
-use crate::stream::Sink;
+use crate::stream::{Input, Tls, own_stdout, widen};
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -296,6 +297,93 @@ impl Segment {
         match self {
             Self::Joined(bytes) => bytes,
             Self::Whole(bytes) => bytes,
+        }
+    }
+}
+
+/// The writing end of a stream.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    File(OwnedFd),
+    /// Closing it ends the reading side, too, which is another descriptor of the same connection.
+    Socket(OwnedFd),
+    /// A socket with TLS.
+    Tls(Tls),
+}
+
+impl Sink {
+    pub(crate) fn stdout() -> io::Result<Self> {
+        own_stdout().map(Self::File)
+    }
+
+    /// A pipe that is already non-blocking.
+    pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        Self::File(fd)
+    }
+
+    /// A connected socket: its two sides, each with a descriptor of its own (one may not be watched
+    /// twice).
+    pub(crate) fn socket(fd: OwnedFd) -> io::Result<(Input, Self)> {
+        let input = Input::socket(fd)?;
+        let sink = Self::Socket(input.fd.try_clone()?);
+        Ok((input, sink))
+    }
+
+    /// A connected socket that speaks TLS: its two sides, and what decrypts what is read.
+    pub(crate) fn secured(
+        fd: OwnedFd,
+        connection: rustls::ClientConnection,
+    ) -> io::Result<(Input, Self, Tls)> {
+        let input = Input::socket(fd)?;
+        let tls = Tls::new(input.fd.try_clone()?, connection);
+        Ok((input, Self::Tls(tls.clone()), tls))
+    }
+
+    /// Makes room in a pipe that is full. False: there is no more than before.
+    pub(crate) fn widen(&self) -> bool {
+        match self {
+            Self::File(fd) => widen(fd),
+            Self::Socket(_) | Self::Tls(_) => false,
+        }
+    }
+
+    /// Writes some of `slices` if the stream takes any now.
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let fd = match self {
+            Self::File(fd) | Self::Socket(fd) => fd,
+            Self::Tls(tls) => return tls.write(slices),
+        };
+        match slices {
+            // One segment is the usual case, and `write` is cheaper than `writev`.
+            [one] => rustix::io::write(fd, one),
+            _ => rustix::io::writev(fd, slices),
+        }
+    }
+
+    /// Writes what the stream itself still holds back.
+    pub(crate) fn flush(&self) -> Result<(), Errno> {
+        match self {
+            Self::File(_) | Self::Socket(_) => Ok(()),
+            Self::Tls(tls) => tls.flush(),
+        }
+    }
+
+    /// Nothing more is written.
+    pub(crate) fn shut(self) {
+        match self {
+            Self::File(_) => {}
+            Self::Socket(fd) => {
+                // Not connected any more: that is what was wanted.
+                let _ = rustix::net::shutdown(&fd, rustix::net::Shutdown::Both);
+            }
+            Self::Tls(tls) => tls.shut(),
+        }
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::File(fd) | Self::Socket(fd) => fd.as_fd(),
+            Self::Tls(tls) => tls.as_fd(),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use trunkline_wire::{Edits, Lines, StreamLine, find, scan};
 
-use crate::pump::{FlushSet, LINE, Outbox, Pump, Reader, SourceHandle};
-use crate::stream::{Input, Sink};
+use crate::pump::{FlushSet, LINE, Outbox, Pump, Reader, Sink, SourceHandle};
+use crate::stream::Input;
 
 const LIMIT: Duration = Duration::from_secs(20);
 

@@ -1,175 +1,23 @@
-//! `Pump`: the thread that moves bytes, and the handle through which the rest of the gateway talks to it.
+//! The thread: it waits for events, hands what is read from a `Source` to its `Reader`, and goes on
+//! with writes that got stuck.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::os::fd::AsFd as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 
 use foldhash::fast::RandomState;
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::io::Errno;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::lock::{Mutex, rank};
-use crate::pump::FlushSet;
-use crate::pump::outbox::Outbox;
-use crate::pump::source::{More, Reader, Source, SourceHandle};
-use crate::stream::{Input, Sink};
-
-/// A cloneable handle to the thread.
-#[derive(Clone, Debug)]
-pub(crate) struct Pump(Arc<PumpShared>);
-
-#[derive(Debug)]
-pub(super) struct PumpShared {
-    epoll: OwnedFd,
-    wake: OwnedFd,
-    orders: Mutex<Vec<Order>, rank::PumpOrders>,
-    has_orders: AtomicBool,
-    tokens: AtomicU64,
-    ended: CancellationToken,
-}
-
-/// What the thread is told to do.
-#[derive(Debug)]
-pub(super) enum Order {
-    Read(Source),
-    /// Look after this outbox when its stream takes more, or breaks.
-    Write {
-        token: u64,
-        outbox: Outbox,
-    },
-    Poke(u64),
-    Forget(u64),
-    Stop,
-}
-
-/// The token of the wake-up call itself.
-pub(super) const WAKE: u64 = 0;
-
-impl Pump {
-    fn new() -> io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self(Arc::new(PumpShared {
-            epoll,
-            wake,
-            orders: Mutex::new(Vec::new()),
-            has_orders: AtomicBool::new(false),
-            tokens: AtomicU64::new(WAKE + 1),
-            ended: CancellationToken::new(),
-        })))
-    }
-
-    /// Reads `input` from now on; `reader` gets what comes.
-    pub(crate) fn read(&self, input: Input, reader: Box<dyn Reader>) -> SourceHandle {
-        let (handle, order) = self.order_to_read(input, reader);
-        self.order([order]);
-        handle
-    }
-
-    /// Reads `input` for `reader` and connects `outbox` to `sink`: the thread is woken up once for both.
-    pub(crate) fn attend(
-        &self,
-        input: Input,
-        reader: Box<dyn Reader>,
-        outbox: &Outbox,
-        sink: Sink,
-    ) -> SourceHandle {
-        let (handle, read) = self.order_to_read(input, reader);
-        let write = outbox.accept(sink).then(|| self.order_to_write(outbox));
-        self.order([read].into_iter().chain(write));
-        outbox.flush();
-        handle
-    }
-
-    /// Cares for an outbox whose stream may get stuck or break.
-    pub(super) fn write(&self, outbox: &Outbox) {
-        self.order([self.order_to_write(outbox)]);
-    }
-
-    fn order_to_read(&self, input: Input, reader: Box<dyn Reader>) -> (SourceHandle, Order) {
-        let handle = SourceHandle::new(self.clone(), self.token(), input);
-        (handle.clone(), Order::Read(Source::new(handle, reader)))
-    }
-
-    fn order_to_write(&self, outbox: &Outbox) -> Order {
-        Order::Write { token: self.token(), outbox: outbox.clone() }
-    }
-
-    pub(super) fn poke(&self, token: u64) {
-        self.order([Order::Poke(token)]);
-    }
-
-    pub(super) fn forget(&self, token: u64) {
-        self.order([Order::Forget(token)]);
-    }
-
-    pub(crate) fn stop(&self) {
-        self.order([Order::Stop]);
-    }
-
-    /// Waits until the thread has ended, which it does only when told to.
-    pub(crate) async fn ended(&self) {
-        self.0.ended.cancelled().await;
-    }
-
-    pub(super) fn end_guard(&self) -> DropGuard {
-        self.0.ended.clone().drop_guard()
-    }
-
-    fn token(&self) -> u64 {
-        // Relaxed: tokens have to differ, not to be ordered. 64 bits never come round.
-        self.0.tokens.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn order(&self, orders: impl IntoIterator<Item = Order>) {
-        // The orders first, then the flag: the thread takes the flag down before it takes the
-        // orders, so that it never sleeps over one. Only the first order of a round costs a system
-        // call.
-        self.0.orders.lock().extend(orders);
-        if !self.0.has_orders.swap(true, Ordering::AcqRel) {
-            // Full: it is awake already.
-            let _ = rustix::io::write(&self.0.wake, &1_u64.to_ne_bytes());
-        }
-    }
-
-    pub(super) fn take_orders(&self) -> Vec<Order> {
-        if !self.0.has_orders.swap(false, Ordering::AcqRel) {
-            return Vec::new();
-        }
-        // Taken out: orders are followed without the lock, since following one may give another.
-        std::mem::take(&mut *self.0.orders.lock())
-    }
-
-    /// Swallows the wake-up call.
-    pub(super) fn awake(&self) {
-        let _ = rustix::io::read(&self.0.wake, &mut [0; 8]);
-    }
-
-    pub(super) fn epoll(&self) -> &OwnedFd {
-        &self.0.epoll
-    }
-
-    pub(super) fn watch(&self, fd: BorrowedFd<'_>, token: u64, what: EventFlags) -> io::Result<()> {
-        Ok(epoll::add(&self.0.epoll, fd, EventData::new_u64(token), what)?)
-    }
-
-    pub(super) fn unwatch(&self, fd: BorrowedFd<'_>) {
-        let _ = epoll::delete(&self.0.epoll, fd); // a plain file was never watched
-    }
-
-    /// Changes what is watched for. On a descriptor that is not watched (a plain file) this does
-    /// nothing, and nothing is needed: a file never gets stuck.
-    pub(super) fn rewatch(&self, fd: BorrowedFd<'_>, token: u64, what: EventFlags) {
-        let _ = epoll::modify(&self.0.epoll, fd, EventData::new_u64(token), what);
-    }
-}
+use crate::pump::handle::{Order, Pump, Reader, SourceHandle, WAKE};
+use crate::pump::outbox::{FlushSet, Outbox};
+use crate::stream::{Nature, USUAL_PIPE_BYTES, widen};
 
 /// How many events one wait may bring.
 // More of them come with the next wait: the bound is that of one round, after which outboxes are
@@ -187,7 +35,7 @@ impl Pump {
     /// Starts the thread. What it ends with is an error unless it was told to end.
     pub(crate) fn start() -> io::Result<(Self, JoinHandle<io::Result<()>>)> {
         let pump = Self::new()?;
-        let guard = pump.end_guard();
+        let guard = pump.0.ended.clone().drop_guard();
         let mut thread = Thread {
             pump: pump.clone(),
             watched: HashMap::default(),
@@ -221,7 +69,7 @@ impl Thread {
         loop {
             // Before the wait: a source that is to be read must be watched before the thread
             // sleeps.
-            for order in self.pump.take_orders() {
+            for order in self.take_orders() {
                 if !self.follow(order) {
                     return Ok(());
                 }
@@ -232,7 +80,7 @@ impl Thread {
             let at_once = Timespec::default();
             let patience = if self.any_file_ready() { Some(&at_once) } else { None };
             events.clear();
-            match epoll::wait(self.pump.epoll(), spare_capacity(&mut events), patience) {
+            match epoll::wait(&self.pump.0.epoll, spare_capacity(&mut events), patience) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -249,6 +97,15 @@ impl Thread {
         }
     }
 
+    fn take_orders(&self) -> Vec<Order> {
+        let shared = &self.pump.0;
+        if !shared.has_orders.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        // Taken out: orders are followed without the lock, since following one may give another.
+        std::mem::take(&mut *shared.orders.lock())
+    }
+
     fn any_file_ready(&self) -> bool {
         let ready = |token| match self.watched.get(token) {
             Some(Watched::Source(source)) => !source.is_held(),
@@ -260,7 +117,7 @@ impl Thread {
     /// False: it was the order to stop.
     fn follow(&mut self, order: Order) -> bool {
         match order {
-            Order::Read(source) => self.add_source(source),
+            Order::Read(handle, reader) => self.add_source(handle, reader),
             Order::Write { token, outbox } => {
                 outbox.watched(&self.pump, token);
                 self.watched.insert(token, Watched::Outbox(outbox));
@@ -282,8 +139,9 @@ impl Thread {
         true
     }
 
-    fn add_source(&mut self, mut source: Source) {
-        let token = source.token();
+    fn add_source(&mut self, handle: SourceHandle, reader: Box<dyn Reader>) {
+        let token = handle.0.token;
+        let mut source = Source { handle, reader, widened: false };
         if source.is_file() {
             self.files.push(token);
         } else if let Err(error) = source.watch() {
@@ -296,7 +154,9 @@ impl Thread {
 
     fn happened(&mut self, token: u64, flags: EventFlags) {
         if token == WAKE {
-            return self.pump.awake();
+            // Swallows the wake-up call.
+            let _ = rustix::io::read(&self.pump.0.wake, &mut [0; 8]);
+            return;
         }
         let more = match self.watched.get_mut(&token) {
             Some(Watched::Source(source)) if source.is_file() && source.is_held() => More::Maybe,
@@ -326,5 +186,128 @@ impl Thread {
         if let Some(Watched::Source(source)) = self.watched.remove(&token) {
             source.unwatch();
         }
+    }
+}
+
+/// The thread's side of a source.
+#[derive(Debug)]
+struct Source {
+    handle: SourceHandle,
+    reader: Box<dyn Reader>,
+    /// It has been full, and has been given more room if there was any.
+    widened: bool,
+}
+
+/// A stream that always has more must not keep the others waiting.
+const READS_AT_A_TIME: usize = 16;
+
+/// Is there more to come?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum More {
+    Maybe,
+    Never,
+}
+
+impl Source {
+    fn is_file(&self) -> bool {
+        self.handle.0.nature == Nature::File
+    }
+
+    fn is_held(&self) -> bool {
+        self.handle.0.held.load(Ordering::Relaxed)
+    }
+
+    fn watch(&self) -> io::Result<()> {
+        let shared = &self.handle.0;
+        shared.pump.watch(shared.fd.as_fd(), shared.token, shared.events())
+    }
+
+    /// The handle may outlive the source, and so may the descriptor: it must leave the watch.
+    fn unwatch(&self) {
+        self.handle.0.pump.unwatch(self.handle.0.fd.as_fd());
+    }
+
+    /// Reads what is there and hands it on. `hung_up`: the other side is gone, and there will be no
+    /// further word of it.
+    fn read(&mut self, hung_up: bool, touched: &mut FlushSet) -> More {
+        for _ in 0..READS_AT_A_TIME {
+            let room = self.reader.room();
+            let space = room.capacity() - room.len();
+            match rustix::io::read(&self.handle.0.fd, spare_capacity(room)) {
+                Ok(0) => return self.end(touched),
+                Ok(count) => {
+                    if count >= USUAL_PIPE_BYTES {
+                        self.widen_once();
+                    }
+                    self.reader.take(&self.handle, touched);
+                    // A short read has emptied a pipe, and what comes next raises a new edge.
+                    // Others are watched by level: they are told of again without another read that
+                    // finds nothing. After a hang-up nothing more is told, so that all of it is
+                    // read now.
+                    let is_pipe = self.handle.0.nature == Nature::Pipe;
+                    if !hung_up && (count < space || !is_pipe) || self.is_held() {
+                        return More::Maybe;
+                    }
+                }
+                Err(Errno::AGAIN) => return More::Maybe,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "a stream cannot be read any further");
+                    return self.end(touched);
+                }
+            }
+        }
+        // The others' turn; this one is told of again at once.
+        self.handle.resume();
+        More::Maybe
+    }
+
+    #[cold]
+    fn widen_once(&mut self) {
+        let shared = &self.handle.0;
+        if !std::mem::replace(&mut self.widened, true) && shared.nature == Nature::Pipe {
+            widen(&shared.fd);
+        }
+    }
+
+    /// The reader was asked to look again.
+    fn poked(&mut self, touched: &mut FlushSet) -> More {
+        self.reader.take(&self.handle, touched);
+        More::Maybe
+    }
+
+    /// Runs the reader's code. A panic in it ends this stream, and not the thread that moves the
+    /// bytes of everybody else: once per read, not per message, so that it costs nothing.
+    fn guarded(
+        &mut self,
+        touched: &mut FlushSet,
+        run: impl FnOnce(&mut Self, &mut FlushSet) -> More,
+    ) -> More {
+        // What a panic leaves half done is this reader's own, which ends.
+        match catch_unwind(AssertUnwindSafe(|| run(self, touched))) {
+            Ok(more) => more,
+            Err(panic) => self.panicked(&*panic, touched),
+        }
+    }
+
+    #[cold]
+    fn panicked(&mut self, panic: &(dyn Any + Send), touched: &mut FlushSet) -> More {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        tracing::error!(
+            "an internal error ends one connection; the others go on (please report this): {what}"
+        );
+        // What ends the connection runs the code of the same reader: it may panic again.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.reader.panicked(touched)));
+        if ended.is_err() {
+            tracing::error!("and another one while it was ended");
+        }
+        More::Never
+    }
+
+    /// Says that nothing more will come.
+    fn end(&mut self, touched: &mut FlushSet) -> More {
+        self.reader.ended(touched);
+        More::Never
     }
 }

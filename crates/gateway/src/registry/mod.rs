@@ -161,7 +161,7 @@ impl Registry {
 
     /// Another number after every change of what views are made of.
     pub(crate) fn version(&self) -> u64 {
-        self.offers.version()
+        self.offers.version.load(Ordering::Acquire)
     }
 
     /// A server's offer has changed.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trunkline_catalog::config::{SelectedTools, ToolFilter};
 use trunkline_catalog::name::Naming;
@@ -181,7 +182,7 @@ impl View {
 
     fn renewed(&self) -> MutexGuard<'_, Current> {
         let mut current = self.current.lock();
-        let version = self.offers.version();
+        let version = self.offers.version.load(Ordering::Acquire);
         if current.version != version {
             current.version = version;
             let snapshot = self.assemble(&mut current.known);

@@ -32,7 +32,7 @@ pub(super) fn take_batch(
         sink.unanswered(touched);
     }
     let answers = BatchAnswers { sink: sink.clone(), left: awaited, array: Vec::new() };
-    let sink = ResponseSink::Responder(Arc::new(BatchSink(Mutex::new(answers))));
+    let sink: ResponseSink = Arc::new(BatchSink(Mutex::new(answers)));
     for member in members {
         match scan(member) {
             // 2025-03-26, Lifecycle, Initialization.

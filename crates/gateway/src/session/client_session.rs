@@ -31,8 +31,6 @@ pub(crate) struct Session {
     pub(super) ended: CancellationToken,
     /// The gateway goes: subscriptions end in order.
     pub(super) closing: CancellationToken,
-    /// The client has said `initialize`: servers may speak to it of their own accord.
-    joined: AtomicBool,
     /// The servers were told what the client can do.
     pub(super) declared: AtomicBool,
     /// The user was warned of names that this client refuses.
@@ -72,7 +70,6 @@ impl Session {
             check_lists: Notify::new(),
             ended: CancellationToken::new(),
             closing: CancellationToken::new(),
-            joined: AtomicBool::new(false),
             declared: AtomicBool::new(false),
             advised: AtomicBool::new(false),
             batches: AtomicBool::new(false),
@@ -84,15 +81,9 @@ impl Session {
     /// Opens the session: from now on requests need no `_meta`, and the client hears what servers say
     /// of their own accord. A stateless client never opens one.
     pub(crate) fn join(&self) {
-        // Relaxed: the flag publishes nothing; the audience has a lock of its own.
-        if !self.has_joined() && !self.joined.swap(true, Ordering::Relaxed) {
+        if self.client.join() {
             self.context.registry.audience.join(&self.client);
         }
-    }
-
-    pub(super) fn has_joined(&self) -> bool {
-        // Relaxed: the flag publishes nothing else.
-        self.joined.load(Ordering::Relaxed)
     }
 
     /// Was a revision negotiated in which several messages may come at once (2025-03-26)?
@@ -151,7 +142,7 @@ impl Session {
     /// True if a list was out of date.
     fn announce(&self) -> bool {
         let snapshot = self.context.view.snapshot();
-        if !self.has_joined() {
+        if !self.client.has_joined() {
             // Without `initialize` the client is told nothing that it has not asked for.
             let mut lists = self.session_lists.lock();
             *lists = KnownLists::default();

@@ -1,21 +1,27 @@
-//! Takes the messages of a client, and decides what each leads to.
+//! Takes the messages of a client, decides what each leads to, and hands those for a server on to it.
 
 use std::sync::Arc;
 
-use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, scan};
+use trunkline_catalog::Route as Owner;
+use trunkline_catalog::config::Share;
+use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span, scan};
 
-use crate::call::{Client, RequestEra, ResponseSink, Stateless};
+use crate::call::{Client, Replay, ReplyTo, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::router::{Route, route};
+use crate::router::{Forward, Route, Subtool, route};
+use crate::session::addressee::{Addressee, addressee, pass_notification, tell_own_servers};
 use crate::session::batch::take_batch;
 use crate::session::cancel::cancelled;
 use crate::session::client_session::Session;
-use crate::session::request::{SessionRequest, refuse_in, refuse_unread, unknown_method};
+use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
+use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
-use crate::session::{forward, legacy, meta_tools, stateless, unknown_tool};
+use crate::session::waiting::{retry_when_ready, retry_when_settled};
+use crate::session::{legacy, meta_tools, stateless, subscribe, tasks, unknown_tool};
+use crate::upstream::{Connection, Server};
 
 /// Takes one message from the client, as bytes; its answer leaves through `sink`. What it leads to is
 /// put into outboxes and noted in `touched`.
@@ -110,7 +116,7 @@ fn request<'a>(
 fn dispatch(asked: SessionRequest<'_>, touched: &mut FlushSet) {
     let SessionRequest { message, snapshot, era, .. } = asked;
     let admitted = match era {
-        RequestEra::Session if asked.session.has_joined() => Ok(()),
+        RequestEra::Session if asked.client.has_joined() => Ok(()),
         RequestEra::Session => legacy::admit_first(&asked),
         RequestEra::Stateless(how) => stateless::admit(&asked, how),
     };
@@ -120,7 +126,7 @@ fn dispatch(asked: SessionRequest<'_>, touched: &mut FlushSet) {
     }
     let route = match (route(message, &snapshot.catalog), era) {
         // The hot path: nearly all requests are calls of one server's tool.
-        (Ok(Route::Call(owner)), _) => return forward::call(asked, owner, touched),
+        (Ok(Route::Call(owner)), _) => return call(asked, owner, touched),
         (Ok(route), RequestEra::Session) => legacy::answer_own(&asked, route, touched).map(Ok),
         (Err(error), RequestEra::Session) => Some(Err(error)),
         (route, RequestEra::Stateless(_)) => stateless::answer_own(&asked, route, touched),
@@ -135,7 +141,7 @@ fn dispatch(asked: SessionRequest<'_>, touched: &mut FlushSet) {
 /// What goes on to a server, or finds none, in every era.
 fn carry_out(asked: SessionRequest<'_>, route: Route<'_>, touched: &mut FlushSet) {
     match route {
-        Route::Call(owner) => forward::call(asked, owner, touched),
+        Route::Call(owner) => call(asked, owner, touched),
         Route::UnknownTool(name) => unknown_tool::call(&asked, &name, NamedIn::Call, touched),
         Route::UnknownBehind(name) => {
             unknown_tool::call(&asked, &name, NamedIn::MetaTool, touched);
@@ -144,10 +150,10 @@ fn carry_out(asked: SessionRequest<'_>, route: Route<'_>, touched: &mut FlushSet
         Route::Mistaken { about, why } => {
             meta_tools::refuse_call(&asked, about.as_deref(), why, touched);
         }
-        Route::Subtool(subtool) => forward::call_subtool(asked, &subtool, touched),
-        Route::Forward(to) => forward::forward(asked, &to, touched),
-        Route::Missing(error) => forward::miss(&asked, &error, touched),
-        Route::Other => forward::unknown(asked, touched),
+        Route::Subtool(subtool) => call_subtool(asked, &subtool, touched),
+        Route::Forward(to) => forward(asked, &to, touched),
+        Route::Missing(error) => miss(&asked, &error, touched),
+        Route::Other => unknown(asked, touched),
         // Each era answers these itself, or does not have them.
         Route::Initialize | Route::Ping | Route::List(_) | Route::SetLevel(_) => {
             asked.refuse(&unknown_method(asked.message), touched);
@@ -162,7 +168,7 @@ fn explained(asked: &SessionRequest<'_>, error: CallError) -> CallError {
         CallError::ServerAbsent { server, .. } => {
             let servers = context.registry.servers();
             let server = servers.iter().find(|known| known.key.is_called(server));
-            server.map_or(error, |server| forward::absent(server))
+            server.map_or(error, |server| absent(server))
         }
         // The simple product does not have most methods: their params cannot be wrong.
         CallError::InvalidParams(_) if context.gateway_info.simple => match &*message.method() {
@@ -171,6 +177,233 @@ fn explained(asked: &SessionRequest<'_>, error: CallError) -> CallError {
         },
         _ => error,
     }
+}
+
+/// What is replaced in a request.
+type Changes<'a> = &'a [(Span, &'a [u8])];
+
+/// The router has found a tool by its name.
+const UNNAMED: CallError = CallError::Internal("a call was routed that names no tool");
+
+/// A tool call: the hot path.
+fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut FlushSet) {
+    let Some(name_at) = asked.message.params.name else {
+        return asked.refuse(&UNNAMED, touched);
+    };
+    note_state(&asked, owner);
+    send(asked, owner.server, &[(name_at, &owner.name_token)], TaskScope::All, touched);
+}
+
+/// A server whose tools say that they change something may hold state: it is not stopped by itself.
+fn note_state(asked: &SessionRequest<'_>, owner: &Owner) {
+    if owner.keeps_state
+        && let Some(server) = asked.snapshot.server(owner.server)
+    {
+        server.demand.note_state();
+    }
+}
+
+/// A call to a custom tool: the tool behind it gets its own name and its own arguments.
+fn call_subtool(asked: SessionRequest<'_>, subtool: &Subtool<'_>, touched: &mut FlushSet) {
+    let Some(name_at) = asked.message.params.name else {
+        return asked.refuse(&UNNAMED, touched);
+    };
+    note_state(&asked, subtool.owner);
+    let changes: Changes<'_> =
+        &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
+    send(asked, subtool.owner.server, changes, TaskScope::All, touched);
+}
+
+/// A request about a resource or a prompt.
+fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut FlushSet) {
+    if !subscribe::settle(&asked, to, touched) {
+        send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
+    }
+}
+
+/// Passes the request on to the server at `place`.
+fn send(
+    asked: SessionRequest<'_>,
+    place: usize,
+    changes: Changes<'_>,
+    shown: TaskScope,
+    touched: &mut FlushSet,
+) {
+    let Some(server) = asked.snapshot.server(place) else {
+        return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
+    };
+    let Some(connection) = asked.snapshot.connection(place) else {
+        let is_shared = server.definition.share == Share::Shared;
+        if is_shared || asked.session.context.exclusive {
+            return hold(asked, server, changes, shown, touched);
+        }
+        // Its calls are with other processes; what it offers may be known before it runs.
+        return match server.listing() {
+            Some(_) => send_to_own(asked, server, (changes, shown), touched),
+            None => asked.refuse(&absent(server), touched),
+        };
+    };
+    // Nearly all servers are shared: their calls take the connection of the snapshot.
+    if asked.session.context.exclusive || server.definition.share == Share::Shared {
+        return submit(asked, server, connection, (changes, shown), touched);
+    }
+    send_to_own(asked, server, (changes, shown), touched);
+}
+
+/// Passes the request on to the client's own process of a server, or to any where it needs none.
+fn send_to_own(
+    asked: SessionRequest<'_>,
+    server: &Arc<Server>,
+    (changes, shown): (Changes<'_>, TaskScope),
+    touched: &mut FlushSet,
+) {
+    match own_process(&asked, server) {
+        Err(error) => asked.refuse(&error, touched),
+        Ok(None) => hold(asked, server, changes, shown, touched),
+        Ok(Some(private)) => match private.connection() {
+            Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
+            None if private.is_settled() => asked.refuse(&absent(&private), touched),
+            None => retry_when_ready(&asked, private),
+        },
+    }
+}
+
+/// A resource or prompt that no server has; perhaps one that is still starting has it.
+fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
+    if asked.session.context.is_starting() {
+        retry_when_settled(asked);
+    } else if !asked.retry_if_outdated(touched) {
+        asked.turn_away(error, touched);
+    }
+}
+
+/// A method Trunkline does not know goes to the one server it can be meant for.
+fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
+    let to = addressee(asked.session, asked.message, asked.snapshot, asked.client);
+    let to = to.filter(|to| asked.snapshot.is_whole(to.place));
+    let shown = match tasks::check(&asked, to.as_ref().map(|to| to.place)) {
+        Ok(shown) => shown,
+        Err(error) => return asked.turn_away(&error, touched),
+    };
+    match to {
+        Some(Addressee { place, change }) => {
+            let change = change.as_ref().map(|(at, token)| (*at, &**token));
+            let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
+            send(asked, place, &changes, shown, touched);
+        }
+        None if asked.session.context.is_starting() => retry_when_settled(&asked),
+        None if is_task_list(&asked) => tasks::list(&asked, touched),
+        None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
+    }
+}
+
+/// The client's own process of a server that is not shared; `None`: any process will do.
+fn own_process(
+    asked: &SessionRequest<'_>,
+    server: &Arc<Server>,
+) -> Result<Option<Arc<Server>>, CallError> {
+    let private_servers = &asked.session.private_servers;
+    match asked.era {
+        RequestEra::Session => private_servers.for_session(server).map(Some),
+        // A retry is known by its `requestState`; a client that cannot be asked needs no process
+        // of its own.
+        RequestEra::Stateless(how)
+            if how.can_be_asked() && asked.message.params.request_state.is_none() =>
+        {
+            private_servers.for_stateless_call(server).map(Some)
+        }
+        RequestEra::Stateless(_) => Ok(None),
+    }
+}
+
+/// Hands a request to its server. If the server has gone just now and is expected back, the request
+/// waits for it.
+fn submit(
+    asked: SessionRequest<'_>,
+    server: &Arc<Server>,
+    connection: &Arc<Connection>,
+    (changes, shown): (Changes<'_>, TaskScope),
+    touched: &mut FlushSet,
+) {
+    let message = asked.message;
+    let reply = reply_to(asked, server, (changes, shown));
+    let onward = reply.record.as_deref().and_then(|record| record.onward(message));
+    let both = with(changes, onward.as_ref());
+    let changes = both.as_deref().unwrap_or(changes);
+    let Err(rejected) = connection.submit(message, changes, reply, touched) else { return };
+    let has_gone = matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
+    match server.open_wait_queue().filter(|_| has_gone) {
+        Some(queue) => {
+            // The queue must not send it to the connection that is just gone.
+            queue.missed(connection);
+            wait_for(message, rejected.reply, server, changes, touched);
+        }
+        None => rejected.answer(touched),
+    }
+}
+
+/// A request for a server without a connection: a name may lead to it although it does not run. If
+/// the server is expected back, the request waits for it.
+fn hold(
+    asked: SessionRequest<'_>,
+    server: &Arc<Server>,
+    changes: Changes<'_>,
+    shown: TaskScope,
+    touched: &mut FlushSet,
+) {
+    match server.connection() {
+        // The connection has come since the snapshot was taken.
+        Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
+        None => {
+            let message = asked.message;
+            let reply = reply_to(asked, server, (changes, shown));
+            let onward = reply.record.as_deref().and_then(|record| record.onward(message));
+            let both = with(changes, onward.as_ref());
+            let changes = both.as_deref().unwrap_or(changes);
+            wait_for(message, reply, server, changes, touched);
+        }
+    }
+}
+
+fn wait_for(
+    message: &Message<'_>,
+    mut reply: ReplyTo,
+    server: &Server,
+    changes: Changes<'_>,
+    touched: &mut FlushSet,
+) {
+    reply.replay = Some(Replay::new(message, changes));
+    if let Err(rejected) = server.hold(reply, touched) {
+        rejected.answer(touched);
+    }
+}
+
+/// The changes and one more, if there is one more.
+fn with<'a>(
+    changes: Changes<'a>,
+    more: Option<&'a (Span, Vec<u8>)>,
+) -> Option<Vec<(Span, &'a [u8])>> {
+    let (at, new) = more?;
+    Some([changes, &[(*at, &new[..])]].concat())
+}
+
+/// Where the answer to a request that goes to this server with these changes is delivered.
+fn reply_to(
+    asked: SessionRequest<'_>,
+    server: &Server,
+    (changes, shown): (Changes<'_>, TaskScope),
+) -> ReplyTo {
+    let SessionRequest { message, id, sink, client, era, .. } = asked;
+    let token = message.params.meta.progress_token.map(|span| span.of(message.bytes));
+    // Anything else is no token; it goes through as it is.
+    let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
+    let token = token.map(Into::into);
+    let mut reply = ReplyTo::new(Arc::clone(client), id, token, sink.clone(), era.clone());
+    reply.lists_tasks = shown == TaskScope::OwnTasks;
+    if server.services.observers.is_some() {
+        reply.record = server.note(message, changes, reply.asker());
+    }
+    reply
 }
 
 /// Takes a message that has no answer.
@@ -186,10 +419,10 @@ pub(crate) fn notify(
         b"notifications/initialized" => {}
         _ if session.context.gateway_info.simple => {}
         // Revision 2026-07-28 does not have it.
-        b"notifications/roots/list_changed" if !session.has_joined() => {}
-        b"notifications/roots/list_changed" => forward::tell_own_servers(session, message, touched),
+        b"notifications/roots/list_changed" if !session.client.has_joined() => {}
+        b"notifications/roots/list_changed" => tell_own_servers(session, message, touched),
         method if method.starts_with(b"notifications/") => {
-            forward::pass_notification(session, message, snapshot, touched);
+            pass_notification(session, message, snapshot, touched);
         }
         // A request without an id is none (JSON-RPC 2.0, 4.1): it must not be carried out.
         _ => tracing::debug!("a request without an id is dropped"),

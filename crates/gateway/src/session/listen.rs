@@ -197,7 +197,7 @@ impl Subscription {
             let tagged = TaggedSink { sink: self.sink.clone(), id: id.into(), cancelled };
             // 2026-07-28, subscriptions: nothing may be told before the acknowledgement, so the
             // stream is set after it.
-            self.ear.set_stream(Some(ResponseSink::Responder(Arc::new(tagged))));
+            self.ear.set_stream(Some(Arc::new(tagged)));
         });
     }
 
@@ -263,7 +263,7 @@ impl Subscription {
             let mut response = Vec::new();
             write_result(id, &result, &mut response);
             self.sink.answer(Payload::Owned(response), &Edits::new(), &mut touched);
-            if matches!(self.sink, ResponseSink::Line(_)) {
+            if self.sink.is_only_stream() {
                 // One stream for everything: its end does not say it.
                 let words = [
                     br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,

@@ -1,16 +1,16 @@
 //! One client's session: what it may say when, and what it is answered.
 //!
 //! Imports go one way: context, `known_lists`, `private_servers` ◄ `client_session` ◄ request
-//! ◄ waiting ◄ what requests lead to (forward, lists, listen, tasks, `meta_tools`, `unknown_tool`)
-//! ◄ legacy, stateless ◄ dispatch.
+//! ◄ waiting ◄ what requests lead to (subscribe, lists, listen, tasks, addressee, `meta_tools`,
+//! `unknown_tool`) ◄ legacy, stateless ◄ dispatch.
 
+mod addressee;
 mod batch;
 mod cancel;
 mod client_session;
 mod context;
 mod dispatch;
 mod filter;
-mod forward;
 mod known_lists;
 mod legacy;
 mod listen;
@@ -19,6 +19,7 @@ mod meta_tools;
 mod private_servers;
 mod request;
 mod stateless;
+mod subscribe;
 mod tag;
 mod tasks;
 mod unknown_tool;

@@ -12,6 +12,7 @@ use crate::instance;
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::client_session::Session;
+use crate::upstream::Server;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRequest<'a> {
@@ -126,4 +127,9 @@ pub(super) fn refuse(id: &[u8], error: &CallError, sink: &ResponseSink, touched:
 
 pub(super) fn unknown_method(message: &Message<'_>) -> CallError {
     CallError::UnknownMethod(String::from_utf8_lossy(&message.method()).into_owned())
+}
+
+/// The error of a request whose server does not run.
+pub(super) fn absent(server: &Server) -> CallError {
+    CallError::ServerAbsent { server: server.key.to_string(), why: server.absence() }
 }

@@ -78,8 +78,6 @@ impl Responder for TaggedSink {
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // no request comes in through it
     }
-
-    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 #[cfg(test)]

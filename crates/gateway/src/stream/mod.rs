@@ -8,11 +8,10 @@
 mod tls;
 
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
@@ -48,22 +47,10 @@ impl Input {
         Self { fd, nature: Nature::Pipe }
     }
 
-    /// A connected socket that speaks TLS: its two sides, and what decrypts what is read.
-    pub(crate) fn secured(
-        fd: OwnedFd,
-        connection: rustls::ClientConnection,
-    ) -> io::Result<(Self, Sink, Tls)> {
+    /// A connected socket.
+    pub(crate) fn socket(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
-        let tls = Tls::new(fd.try_clone()?, connection);
-        Ok((Self { fd, nature: Nature::Piecemeal }, Sink::Tls(tls.clone()), tls))
-    }
-
-    /// A connected socket: its two sides, each with a descriptor of its own (one may not be watched
-    /// twice).
-    pub(crate) fn socket(fd: OwnedFd) -> io::Result<(Self, Sink)> {
-        rustix::io::ioctl_fionbio(&fd, true)?;
-        let sink = Sink::Socket(fd.try_clone()?);
-        Ok((Self { fd, nature: Nature::Piecemeal }, sink))
+        Ok(Self { fd, nature: Nature::Piecemeal })
     }
 }
 
@@ -86,77 +73,6 @@ impl Slow {
     /// Cancel-safe: nothing is lost when the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.0.read_buf(buffer).await
-    }
-}
-
-/// The writing end of a stream.
-#[derive(Debug)]
-pub(crate) enum Sink {
-    File(OwnedFd),
-    /// Closing it ends the reading side, too, which is another descriptor of the same connection.
-    Socket(OwnedFd),
-    /// A socket with TLS.
-    Tls(Tls),
-}
-
-impl Sink {
-    pub(crate) fn stdout() -> io::Result<Self> {
-        let (fd, _) = own(io::stdout().as_fd(), OFlags::WRONLY)?;
-        widen(&fd);
-        Ok(Self::File(fd))
-    }
-
-    /// A pipe that is already non-blocking.
-    pub(crate) fn pipe(fd: OwnedFd) -> Self {
-        Self::File(fd)
-    }
-
-    /// Makes room in a pipe that is full. False: there is no more than before.
-    pub(crate) fn widen(&self) -> bool {
-        match self {
-            Self::File(fd) => widen(fd),
-            Self::Socket(_) | Self::Tls(_) => false,
-        }
-    }
-
-    /// Writes some of `slices` if the stream takes any now.
-    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        let fd = match self {
-            Self::File(fd) | Self::Socket(fd) => fd,
-            Self::Tls(tls) => return tls.write(slices),
-        };
-        match slices {
-            // One segment is the usual case, and `write` is cheaper than `writev`.
-            [one] => rustix::io::write(fd, one),
-            _ => rustix::io::writev(fd, slices),
-        }
-    }
-
-    /// Writes what the stream itself still holds back.
-    pub(crate) fn flush(&self) -> Result<(), Errno> {
-        match self {
-            Self::File(_) | Self::Socket(_) => Ok(()),
-            Self::Tls(tls) => tls.flush(),
-        }
-    }
-
-    /// Nothing more is written.
-    pub(crate) fn shut(self) {
-        match self {
-            Self::File(_) => {}
-            Self::Socket(fd) => {
-                // Not connected any more: that is what was wanted.
-                let _ = rustix::net::shutdown(&fd, rustix::net::Shutdown::Both);
-            }
-            Self::Tls(tls) => tls.shut(),
-        }
-    }
-
-    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::File(fd) | Self::Socket(fd) => fd.as_fd(),
-            Self::Tls(tls) => tls.as_fd(),
-        }
     }
 }
 

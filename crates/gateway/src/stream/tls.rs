@@ -37,7 +37,7 @@ impl Tls {
     }
 
     /// Takes some of `slices` if what was taken before is on its way.
-    pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         let mut connection = self.0.connection.lock();
         self.send(&mut connection)?;
         let count = connection.writer().write_vectored(slices).map_err(|error| errno(&error))?;
@@ -49,7 +49,7 @@ impl Tls {
     }
 
     /// Writes what is encrypted and not yet on its way.
-    pub(super) fn flush(&self) -> Result<(), Errno> {
+    pub(crate) fn flush(&self) -> Result<(), Errno> {
         self.send(&mut self.0.connection.lock())
     }
 
@@ -65,7 +65,7 @@ impl Tls {
     }
 
     /// Says goodbye, as far as the stream takes it now, and ends the connection.
-    pub(super) fn shut(self) {
+    pub(crate) fn shut(self) {
         let mut connection = self.0.connection.lock();
         connection.send_close_notify();
         // Who is gone already needs no goodbye.
@@ -73,7 +73,7 @@ impl Tls {
         let _ = rustix::net::shutdown(&self.0.fd, rustix::net::Shutdown::Both);
     }
 
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.fd.as_fd()
     }
 

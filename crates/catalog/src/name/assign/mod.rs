@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::iter;
+use std::sync::Arc;
 
 use crate::client::Client;
 use crate::name::admissible::escaped;
-use crate::name::naming::{Identity, Naming, ToolName};
+use crate::name::naming::{Identity, Naming};
 use crate::name::spelling::{Fingerprint, Mark, Spelling};
 
 /// Gives every tool its names, in input order. The same tool twice gets the same names twice.
@@ -38,8 +39,8 @@ pub fn assign(tools: &[Identity<'_>], naming: &Naming) -> Assignment {
     }
     let names = iter::zip(tools, iter::zip(wire, &canonical)).map(|(tool, (wire, canonical))| {
         let alone = !taken.contested(canonical, *tool);
-        let canonical = alone.then(|| ToolName::new(canonical.as_str()));
-        Assigned { wire: ToolName::new(wire), canonical }
+        let canonical = alone.then(|| canonical.as_str().into());
+        Assigned { wire: wire.into(), canonical }
     });
     Assignment { names: names.collect(), warnings }
 }
@@ -53,14 +54,14 @@ pub struct Assignment {
     pub warnings: Vec<NameWarning>,
 }
 
-/// The names one tool answers to. No name of one tool is a name of another.
+/// The names one tool answers to, as clients say them. No name of one tool is a name of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assigned {
     /// The name in lists.
-    pub wire: ToolName,
+    pub wire: Arc<str>,
     /// Also accepted on call; `None` when two tools have the same one, so that a call is refused
     /// rather than sent to the wrong tool.
-    pub canonical: Option<ToolName>,
+    pub canonical: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,7 +24,7 @@ fn without_a_profile_every_name_is_canonical_whatever_it_contains() {
     let tools = [("fs", "read"), ("fs", "a b"), ("a:b", "c"), ("A", "日本"), ("s", long.as_str())];
     let names = named(&tools, &Naming::default());
     for (name, (server, tool)) in names.names.iter().zip(tools) {
-        assert_eq!(name.wire.as_str(), format!("{server}:{tool}"));
+        assert_eq!(*name.wire, *format!("{server}:{tool}"));
         assert_eq!(name.canonical.as_ref(), Some(&name.wire));
     }
     assert_eq!(names.warnings, []);
@@ -40,10 +40,10 @@ fn sc_006_the_same_tool_on_two_servers_has_two_names() {
 fn two_servers_whose_names_read_the_same_are_both_marked_and_the_shared_name_calls_neither() {
     let names = named(&[("a", "b:c"), ("a:b", "c"), ("a", "d")], &Naming::default());
     let [one, two, three] = names.names.as_slice() else { panic!("three names") };
-    assert!(one.wire.as_str().starts_with("a:b:c_") && two.wire.as_str().starts_with("a:b:c_"));
+    assert!(one.wire.starts_with("a:b:c_") && two.wire.starts_with("a:b:c_"));
     assert_ne!(one.wire, two.wire);
     assert_eq!((&one.canonical, &two.canonical), (&None, &None));
-    assert_eq!(three.wire.as_str(), "a:d");
+    assert_eq!(*three.wire, *"a:d");
     assert_eq!(
         names.warnings,
         [NameWarning::Ambiguous { names: vec!["a:b:c".to_owned()] }],
@@ -99,8 +99,8 @@ fn a_canonical_name_always_wins_over_another_tools_wire_name() {
     // with this separator the canonical name of the first is the wire name of the second
     let naming = Naming::for_client("_", Client::ClaudeDesktop);
     let names = named(&[("a_", "b"), ("a", "b")], &naming);
-    assert_eq!(names.names[0].canonical.as_ref().unwrap().as_str(), "a__b");
-    assert!(names.names[1].wire.as_str().starts_with("a__b_"));
+    assert_eq!(**names.names[0].canonical.as_ref().unwrap(), *"a__b");
+    assert!(names.names[1].wire.starts_with("a__b_"));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_same_tool_given_twice_is_one_tool() {
     let naming = Naming::for_client(":", Client::Cursor);
     let names = named(&[("s", "t"), ("s", "t")], &naming);
     assert_eq!(names.names[0], names.names[1]);
-    assert_eq!(names.names[0].wire.as_str(), "s__t");
+    assert_eq!(*names.names[0].wire, *"s__t");
     assert_eq!(names.warnings, []);
 }
 
@@ -116,9 +116,9 @@ fn the_same_tool_given_twice_is_one_tool() {
 fn tools_without_a_server_carry_no_prefix() {
     let own = [Identity::unprefixed("search_tools"), Identity::of("s", "t")];
     let names = assign(&own, &Naming::default()).names;
-    assert_eq!(names[0].wire.as_str(), "search_tools");
+    assert_eq!(*names[0].wire, *"search_tools");
     let names = assign(&own, &Naming::for_client(":", Client::Codex)).names;
-    assert_eq!(names[0].wire.as_str(), "search_tools");
+    assert_eq!(*names[0].wire, *"search_tools");
 }
 
 #[test]
@@ -206,7 +206,7 @@ proptest! {
         let names = assign(&tools, &Naming::for_client(":", client)).names;
         let mut folded = HashMap::new();
         for (tool, name) in tools.iter().zip(names) {
-            let name = name.wire.as_str();
+            let name = &*name.wire;
             prop_assert!((1..=rules.max).contains(&name.len()), "{}", name);
             prop_assert!(name.chars().all(|c| rules.alphabet.allows(c)), "{}", name);
             prop_assert!(name.starts_with(|c| rules.alphabet.allows_first(c)), "{}", name);

@@ -82,7 +82,7 @@ impl Front {
             clock: Arc::new(Clock::new()),
             bodies: Arc::default(),
             message_limit,
-            discard: ResponseSink::Responder(Arc::new(Discard)),
+            discard: Arc::new(Discard),
             gate,
             attachment,
             conns: Mutex::default(),

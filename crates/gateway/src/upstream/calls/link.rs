@@ -24,7 +24,7 @@ use crate::upstream::transport::{Answer, Heading, Transport, UpstreamId};
 #[derive(Debug)]
 pub(crate) struct Link {
     // What every call needs stands together: the rest of a connection need not be fetched for that.
-    pub(crate) transport: Transport,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(in crate::upstream) deadlines: Arc<Deadlines>,
     // Held while a request is put into the transport and opened in its client: an answer, a
     // cancellation or the server's end can only come afterwards. So the client's and the
@@ -47,7 +47,7 @@ pub(crate) struct Link {
 impl Link {
     pub(in crate::upstream) fn new(
         key: Identity,
-        transport: Transport,
+        transport: Arc<dyn Transport>,
         limits: Limits,
         (deadlines, timeout): (Arc<Deadlines>, Option<Duration>),
         simple: bool,
@@ -189,7 +189,7 @@ impl Link {
             message.extend_from_slice(params);
         }
         message.push(b'}');
-        let sent = self.transport.request(id, &heading, &message, &Edits::new(), touched);
+        let sent = self.transport.send(Some((id, &heading)), &message, &Edits::new(), touched);
         let sent_at = sent.ok()?;
         let waiter = match method {
             // Kept apart: it stays open beside the calls and must not count as one of them.
@@ -200,23 +200,14 @@ impl Link {
         Some((id, receiver))
     }
 
-    /// A notification of our own.
-    pub(crate) fn notify(&self, message: &[u8]) {
-        let mut touched = FlushSet::default();
-        self.tell(message, &Edits::new(), &mut touched);
-        touched.flush();
-    }
-
     /// A notification of our own before a request that follows at once: down a pipe they are written
     /// together.
     pub(crate) fn notify_before_request(&self, message: &[u8]) {
-        match self.transport {
-            Transport::Pipe(_) => {
-                let mut touched = FlushSet::default();
-                self.tell(message, &Edits::new(), &mut touched);
-                touched.leave_to_next();
-            }
-            Transport::Post(_) => self.notify(message),
+        let mut touched = FlushSet::default();
+        self.tell(message, &Edits::new(), &mut touched);
+        match self.transport.is_pipe() {
+            true => touched.leave_to_next(),
+            false => drop(touched.flush()),
         }
     }
 
@@ -225,7 +216,7 @@ impl Link {
         // Under the lock: which requests were sent before it and which after it is known exactly.
         let mut pending = self.pending.lock();
         pending.note_notice();
-        let is_sent = self.transport.tell(bytes, edits, touched);
+        let is_sent = self.transport.send(None, bytes, edits, touched).is_ok();
         drop(pending);
         if !is_sent {
             tracing::debug!(server = %self.key, "a message found its server gone");
@@ -294,7 +285,7 @@ impl Link {
     pub(in crate::upstream) fn sends_cancellations(&self) -> bool {
         // Over HTTP in the stateless era, closing the response cancels the request: no notification
         // is sent.
-        self.era() == Era::Legacy || matches!(self.transport, Transport::Pipe(_))
+        self.era() == Era::Legacy || self.transport.is_pipe()
     }
 
     pub(in crate::upstream) fn who_called(&self, id: UpstreamId) -> Option<Caller> {
@@ -328,8 +319,8 @@ impl Link {
         let fence = pending.next_id().and_then(|id| {
             let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
             let heading = Heading { method: b"ping", name: None, arguments: None };
-            let sent =
-                self.transport.request(id, &heading, ping.as_bytes(), &Edits::new(), touched);
+            let request = Some((id, &heading));
+            let sent = self.transport.send(request, ping.as_bytes(), &Edits::new(), touched);
             let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
             pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
             Some(id)
@@ -428,11 +419,16 @@ impl Link {
         CallError::ServerAbsent { server, why }
     }
 
+    /// Does anybody wait for the answer to this request?
+    pub(in crate::upstream) fn is_open(&self, id: UpstreamId) -> bool {
+        self.pending.lock().get(id).is_some()
+    }
+
     /// Has the server written back what it was sent? A request under an id of ours that is open can be
     /// nothing else.
     pub(in crate::upstream) fn is_echo(&self, message: &Message<'_>) -> bool {
         let id = upstream_id(message.id());
-        id.is_some_and(|id| self.pending.lock().get(id).is_some())
+        id.is_some_and(|id| self.is_open(id))
     }
 
     /// Passes progress on to the call it belongs to.

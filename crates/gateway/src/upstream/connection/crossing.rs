@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, scan};
 
-use crate::call::{
-    Ability, CallHandle, CallOwner, Payload, Rejected, ReplyTo, RequestEra, Stateless,
-};
+use crate::call::{Ability, Payload, Rejected, ReplyTo, RequestEra, Stateless};
 use crate::era::{self, Era, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::FlushSet;
-use crate::upstream::connection::{Connection, under_our_id, with_digits};
+use crate::upstream::connection::{Connection, heading, under_our_id, with_digits};
 use crate::upstream::questions::parking::Parking;
 use crate::upstream::questions::rounds::Rounds;
-use crate::upstream::transport::{Heading, ResponseShape};
+use crate::upstream::transport::ResponseShape;
 
 /// In answer to these a server of the stateless era may ask for something.
 fn may_ask(method: &[u8]) -> bool {
@@ -94,19 +92,13 @@ impl Connection {
             }
             self.facts.raise_level(&self.link, how.level);
         }
-        // Everything under the lock, as in `submit_now`: an answer can only come afterwards.
-        let mut pending = self.link.pending.lock();
-        let id = match self.link.next_id(&mut pending) {
-            Ok(id) => id,
+        let (id, pending) = match self.open_call(&reply) {
+            Ok(opened) => opened,
             Err(error) => return Err(Rejected::new(reply, error)),
         };
-        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
-            return Err(Rejected::new(reply, CallError::duplicate_id()));
-        }
         let translated = translated(id, message, changes, &mut reply);
-        let heading = Heading::of(message, changes);
-        let sent = self.link.transport.request(id, &heading, &translated, &Edits::new(), touched);
+        let request = Some((id, &heading(message, changes)));
+        let sent = self.link.transport.send(request, &translated, &Edits::new(), touched);
         self.link.sent(id, reply, sent, pending)
     }
 

@@ -18,13 +18,13 @@ use crate::upstream::transport::UpstreamId;
 impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
-        let reach = self.link.transport.end();
+        self.link.transport.end();
         let mut touched = FlushSet::default();
         // Closed under the lock: a call that comes now is refused with "has not run" instead of
         // being lost.
         let entries = self.link.pending.lock().close();
         for (id, entry) in entries {
-            let may_have_run = reach.may_have_run(id, entry.sent_at);
+            let may_have_run = self.link.transport.may_have_run(id, entry.sent_at);
             let error = CallError::ServerGone {
                 server: self.link.key.to_string(),
                 what: what.to_owned(),

@@ -12,21 +12,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use trunkline_wire::{
-    Edits, FaultKind, Id, Kind, Message, MessageFault, Span, elements, scan, upstream_id,
+    Edits, FaultKind, Id, Kind, Message, MessageFault, Params, Span, elements, scan, upstream_id,
 };
 
-use crate::call::{
-    Audience, CallHandle, CallOwner, CallRecord, Observers, Payload, Rejected, Replay, ReplyTo,
-};
+use crate::call::{Audience, CallHandle, CallOwner, Payload, Rejected, Replay, ReplyTo};
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE, Limits};
+use crate::lock::MutexGuard;
 use crate::pump::FlushSet;
-use crate::traces::SpanKind;
 use crate::upstream::calls::link::Link;
-use crate::upstream::calls::pending::{Entry, Waiter};
+use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
@@ -61,28 +59,11 @@ pub(crate) struct Connection {
 pub(crate) struct ConnectionOptions {
     /// Where calls wait for the server.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
-    /// Receivers of events and traces.
-    pub(crate) observers: Option<Arc<Observers>>,
     /// The timeout of calls to this server, if it has one of its own.
     pub(crate) timeout: Option<Duration>,
 }
 
 impl ConnectionOptions {
-    /// The record of a call, from which events and traces are made; `None`: there are no observers.
-    pub(crate) fn record(
-        &self,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        (link, reply): (&Link, &ReplyTo),
-    ) -> Option<Arc<CallRecord>> {
-        let watch = self.observers.as_ref()?;
-        let hop = match link.transport {
-            Transport::Pipe(_) => SpanKind::Pipe,
-            Transport::Post(_) => SpanKind::Network,
-        };
-        CallRecord::of(message, changes, (&link.key, hop), reply.asker(), watch)
-    }
-
     /// A call has ended: the next of the queue may be sent.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
         if let Some(queue) = self.wait_queue.as_ref().filter(|queue| queue.has_turns()) {
@@ -102,7 +83,7 @@ impl ConnectionOptions {
 pub(crate) struct ConnectionParts {
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
-    pub(crate) transport: Transport,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(crate) broken: BrokenLines,
     pub(crate) audience: Arc<Audience>,
     pub(crate) simple: bool,
@@ -138,16 +119,6 @@ impl Connection {
             health: ConnectionHealth::new(),
             repeatable: RepeatableTools::default(),
         }
-    }
-
-    /// The record of a call, from which events and traces are made; `None`: there are no observers.
-    pub(crate) fn record(
-        &self,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        reply: &ReplyTo,
-    ) -> Option<Arc<CallRecord>> {
-        self.options.record(message, changes, (&self.link, reply))
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
@@ -221,25 +192,35 @@ impl Connection {
             Ok(state) => state,
             Err(error) => return Err(Rejected::new(reply, error)),
         };
-        let mut pending = self.link.pending.lock();
-        let id = match self.link.next_id(&mut pending) {
-            Ok(id) => id,
+        let (id, pending) = match self.open_call(&reply) {
+            Ok(opened) => opened,
             Err(error) => return Err(Rejected::new(reply, error)),
         };
-        // Everything under the lock: an answer or the server's end can only come afterwards.
-        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
-            return Err(Rejected::new(reply, CallError::duplicate_id()));
-        }
         let sent = with_digits(id, |digits| {
             let mut edits = under_our_id(message, &reply, digits, changes);
             if let (Some(at), Some(state)) = (message.params.request_state, &state) {
                 edits.add(at, state);
             }
-            let heading = Heading::of(message, changes);
-            self.link.transport.request(id, &heading, message.bytes, &edits, touched)
+            let heading = heading(message, changes);
+            self.link.transport.send(Some((id, &heading)), message.bytes, &edits, touched)
         });
         self.link.sent(id, reply, sent, pending)
+    }
+
+    /// Opens the call in its client, under an id of ours. It is sent while the lock is held: an answer or
+    /// the server's end can only come afterwards.
+    #[inline]
+    fn open_call(
+        self: &Arc<Self>,
+        reply: &ReplyTo,
+    ) -> Result<(UpstreamId, MutexGuard<'_, Pending>), CallError> {
+        let mut pending = self.link.pending.lock();
+        let id = self.link.next_id(&mut pending)?;
+        let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        match reply.client.open(&reply.id, CallHandle::Sent { owner, id }) {
+            true => Ok((id, pending)),
+            false => Err(CallError::duplicate_id()),
+        }
     }
 
     /// One message from the server. `origin`: it came as part of the answer to this request of
@@ -267,7 +248,7 @@ impl Connection {
         }
         match message.kind {
             Kind::Answer | Kind::Refusal => {
-                let (id, shape) = (upstream_id(message.id()), ResponseShape::of(message));
+                let (id, shape) = (upstream_id(message.id()), shape_of(message));
                 let entry = id.and_then(|id| self.link.pending.lock().take_answered(id));
                 let (Some(entry), Some(shape)) = (entry, shape) else {
                     return self.unmatched(message, origin);
@@ -340,6 +321,29 @@ impl Connection {
             }
             Waiter::Fence => self.link.fence_passed(touched),
         }
+    }
+}
+
+/// The parts of a response; `None`: it has no id.
+pub(in crate::upstream) fn shape_of(message: &Message<'_>) -> Option<ResponseShape> {
+    let Message { kind, result, result_type, error, .. } = *message;
+    Some(ResponseShape { id: message.id?, kind, result, result_type, error })
+}
+
+/// What a client's request is about, with these changes made.
+pub(in crate::upstream) fn heading<'a>(
+    message: &Message<'a>,
+    changes: &[(Span, &'a [u8])],
+) -> Heading<'a> {
+    let changed = |span: Span| {
+        let new = changes.iter().find(|(at, _)| *at == span).map(|(_, new)| *new);
+        new.unwrap_or_else(|| span.of(message.bytes))
+    };
+    let Params { name, uri, arguments, .. } = message.params;
+    Heading {
+        method: message.text(message.method),
+        name: name.or(uri).map(changed),
+        arguments: arguments.map(changed),
     }
 }
 

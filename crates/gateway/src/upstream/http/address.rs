@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_catalog::config::{RemoteKind, is_own_header};
 use trunkline_http::{Url, is_field_name, is_field_value, request_head};
 
-use crate::upstream::http::exchange::{Exchange, Purpose};
+use crate::upstream::http::slot::{Exchange, Purpose};
 use crate::upstream::http::trouble::Trouble;
 
 /// Where a server is.
@@ -201,7 +201,7 @@ fn decimal(mut number: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::http::exchange::KeptBody;
+    use crate::upstream::http::slot::KeptBody;
 
     fn address(url: &str, headers: &[(&str, &str)]) -> Result<Address, Trouble> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

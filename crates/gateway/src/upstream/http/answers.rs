@@ -1,85 +1,22 @@
-//! What a server says: passed on to the connection, and what it means for the session.
+//! What the end of a response or of a stream means for the session and its calls.
 
 use std::sync::Arc;
 
-use trunkline_http::{Events, Response, Url};
-use trunkline_wire::is_json;
+use trunkline_http::{Events, Url};
 
-use crate::call::Payload;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, REOPEN_FIRST, REOPEN_SOONEST};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
-use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::outcome::backoff;
 use crate::upstream::http::pool::{Gate, Listening};
-use crate::upstream::http::slot::Slot;
+use crate::upstream::http::slot::{Exchange, Purpose, Slot};
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::{Trouble, shown_url};
-use crate::upstream::http::verdict::{Dialect, Facts, Verdict};
+use crate::upstream::http::verdict::{Dialect, Facts};
 use crate::upstream::transport::UpstreamId;
 
 impl HttpTransport {
-    /// A response begins: what its head says about the session.
-    pub(super) fn begun(&self, facts: &Facts, response: &Response<'_>) {
-        match (facts.purpose, facts.verdict) {
-            _ if self.dialect == Dialect::Modern => {} // there are none
-            (Purpose::Initialize(_), Verdict::Message | Verdict::Events) => {
-                // 2025-11-25, Transports, Session Management: the response to `initialize` may
-                // assign the session.
-                let id = response.headers.text("mcp-session-id").filter(|id| !id.is_empty());
-                self.connections.pool.lock().session.name(id.map(str::to_owned));
-            }
-            (Purpose::Listen, Verdict::Events) => {
-                self.connections.pool.lock().listening = Listening::Yes;
-            }
-            _ => {}
-        }
-    }
-
-    /// The whole body of a response: the answer to the request.
-    pub(super) fn answered(&self, purpose: Purpose, payload: Payload<'_>, touched: &mut FlushSet) {
-        let Some(connection) = self.connection() else { return };
-        let Some(id) = purpose.id() else { return };
-        self.receive(&connection, purpose, payload, touched);
-        // A body is all that comes: an answer without an id in it is the answer.
-        if is_open(&connection, id) && !connection.settle_suspected(id) {
-            let what = "answered with something that is not the answer".to_owned();
-            self.fail_call(&connection, id, what, true, touched);
-        }
-    }
-
-    /// An event of a stream.
-    pub(super) fn said(
-        &self,
-        slot: &Slot,
-        purpose: Purpose,
-        payload: Payload<'_>,
-        touched: &mut FlushSet,
-    ) {
-        let Some(connection) = self.connection() else { return };
-        self.receive(&connection, purpose, payload, touched);
-        if let Some(id) = purpose.id()
-            && !is_open(&connection, id)
-        {
-            slot.forget(id); // the stream should end now
-        }
-    }
-
-    fn receive(
-        &self,
-        connection: &Arc<Connection>,
-        purpose: Purpose,
-        payload: Payload<'_>,
-        touched: &mut FlushSet,
-    ) {
-        let payload = one_line(payload);
-        if let Purpose::Initialize(_) = purpose {
-            self.connections.note_revision(payload.bytes());
-        }
-        connection.receive(payload, purpose.id(), touched);
-    }
-
     /// The message has arrived; nothing more comes back here.
     pub(super) fn accepted(&self, purpose: Purpose, status: u16, touched: &mut FlushSet) {
         match (purpose, self.dialect) {
@@ -168,7 +105,7 @@ impl HttpTransport {
             }
             Purpose::Call(id) | Purpose::Resume(id) => {
                 let Some(connection) = self.connection() else { return };
-                if !is_open(&connection, id) {
+                if !connection.link.is_open(id) {
                     return;
                 }
                 let after = if after.is_empty() { exchange.after } else { after };
@@ -182,7 +119,7 @@ impl HttpTransport {
                     .delay(resume, retry.map_or(REOPEN_FIRST, |retry| retry.max(REOPEN_SOONEST)));
             }
             Purpose::Initialize(id) => {
-                if self.connection().is_some_and(|connection| is_open(&connection, id)) {
+                if self.connection().is_some_and(|connection| connection.link.is_open(id)) {
                     let what = "ended its stream of events before it answered the handshake";
                     let not_this_way = self.dialect == Dialect::Modern;
                     self.connections.give_up(Trouble { not_this_way, ..Trouble::new(what, "") });
@@ -232,11 +169,6 @@ impl HttpTransport {
     }
 }
 
-/// Does anybody wait for the answer to this request?
-fn is_open(connection: &Connection, id: UpstreamId) -> bool {
-    connection.link.pending.lock().get(id).is_some()
-}
-
 /// Where the older transport posts to: at the same server, or credentials would leave for another.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, Trouble> {
     let text = std::str::from_utf8(data).unwrap_or_default().trim();
@@ -250,46 +182,9 @@ fn endpoint(base: &Url, data: &[u8]) -> Result<Url, Trouble> {
     Ok(url)
 }
 
-/// Without the line ends of a message that was written in several lines. They lie between its
-/// tokens: inside of a string there can be none.
-fn one_line(payload: Payload<'_>) -> Payload<'_> {
-    let bytes = payload.bytes();
-    if memchr::memchr2(b'\n', b'\r', bytes).is_none() {
-        return payload;
-    }
-    if let Payload::Borrowed(bytes) = payload {
-        let trimmed = bytes.trim_ascii();
-        if memchr::memchr2(b'\n', b'\r', trimmed).is_none() {
-            return Payload::Borrowed(trimmed);
-        }
-    }
-    if !is_json(payload.bytes()) {
-        return payload;
-    }
-    let kept = payload.bytes().iter().filter(|byte| !matches!(byte, b'\n' | b'\r'));
-    Payload::Owned(kept.copied().collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_of_several_lines_becomes_one() {
-        for (text, expected) in [
-            ("{}", "{}"),
-            ("\r\n{}\n", "{}"),
-            ("{\n  \"a\": [\r\n1]}\n", "{  \"a\": [1]}"),
-            ("{\"a\\n\": 1,\n\"b\":2}", "{\"a\\n\": 1,\"b\":2}"),
-            ("{\"a\n\": 1}", "{\"a\n\": 1}"),
-        ] {
-            let line = one_line(Payload::Borrowed(text.as_bytes()));
-            assert_eq!(std::str::from_utf8(line.bytes()).unwrap(), expected, "{text}");
-            let line = one_line(Payload::Owned(text.as_bytes().to_vec()));
-            let line = std::str::from_utf8(line.bytes()).unwrap().trim();
-            assert_eq!(line, expected.trim(), "{text}");
-        }
-    }
 
     #[test]
     fn the_endpoint_is_at_the_same_server() {

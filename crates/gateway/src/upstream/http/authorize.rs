@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
 use crate::pump::FlushSet;
-use crate::upstream::http::exchange::{Exchange, Purpose, RefusedExchange};
+use crate::upstream::http::slot::{Exchange, Purpose, RefusedExchange};
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Facts;

@@ -14,8 +14,8 @@ use trunkline_http::reach::Policy;
 use trunkline_http::{Scheme, Url};
 
 use crate::limits::CONNECT;
-use crate::pump::{Outbox, Reader};
-use crate::stream::{Input, Sink};
+use crate::pump::{Outbox, Reader, Sink};
+use crate::stream::Input;
 use crate::upstream::http::tls::{Decrypting, secure};
 use crate::upstream::http::trouble::Trouble;
 
@@ -35,11 +35,11 @@ impl Socket {
     ) -> io::Result<(Input, Sink, Box<dyn Reader>)> {
         match self {
             Self::Plain(fd) => {
-                let (input, sink) = Input::socket(fd)?;
+                let (input, sink) = Sink::socket(fd)?;
                 Ok((input, sink, reader))
             }
             Self::Secured(fd, connection) => {
-                let (input, sink, tls) = Input::secured(fd, *connection)?;
+                let (input, sink, tls) = Sink::secured(fd, *connection)?;
                 let reader = Decrypting::new(tls, reader, outbox.clone());
                 Ok((input, sink, Box::new(reader)))
             }

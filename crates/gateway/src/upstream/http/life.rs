@@ -14,8 +14,8 @@ use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::address::Address;
 use crate::upstream::http::authorize;
 use crate::upstream::http::connect::{Socket, connect};
-use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::pool::Gate;
+use crate::upstream::http::slot::{Exchange, Purpose};
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
@@ -28,7 +28,6 @@ use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
 use crate::upstream::shown::shown;
-use crate::upstream::transport::Transport;
 
 /// How it ended.
 pub(super) enum Parting {
@@ -60,7 +59,7 @@ impl<'a> Life<'a> {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits,
-            transport: Transport::Post(Arc::clone(&line) as _),
+            transport: Arc::clone(&line) as _,
             broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,

@@ -4,7 +4,6 @@ mod address;
 mod answers;
 mod authorize;
 mod connect;
-mod exchange;
 mod fields;
 mod life;
 mod outcome;

@@ -11,9 +11,9 @@ use crate::call::Payload;
 use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::http::exchange::{Exchange, Purpose};
+use crate::upstream::connection::heading;
 use crate::upstream::http::pool::{Gate, Listening};
-use crate::upstream::http::slot::Slot;
+use crate::upstream::http::slot::{Exchange, Purpose, Slot};
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::{
@@ -22,7 +22,6 @@ use crate::upstream::http::verdict::{
 };
 use crate::upstream::lifecycle::supervisor::varied;
 use crate::upstream::shown::shown;
-use crate::upstream::transport::Heading;
 
 /// How the header fields of a call begin.
 const CALLS_TOOL: &[u8] = b"Mcp-Method: tools/call\r\n";
@@ -149,8 +148,7 @@ impl HttpTransport {
         for (mut exchange, refusal) in mismatched {
             let before = std::mem::take(&mut exchange.fields);
             if let Ok(message) = scan(exchange.body.bytes()) {
-                exchange.fields =
-                    self.fields(&Heading::of(&message, &[]), message.bytes, Vec::new());
+                exchange.fields = self.fields(&heading(&message, &[]), message.bytes, Vec::new());
             }
             if self.is_unwanted(&exchange) {
                 self.connections.pool.lock().recycle(exchange);
@@ -313,7 +311,7 @@ impl HttpTransport {
     /// Is it a request whose answer nobody waits for any more?
     fn is_unwanted(&self, exchange: &Exchange) -> bool {
         let Some(id) = exchange.purpose.id() else { return false };
-        self.connection().is_none_or(|connection| connection.link.pending.lock().get(id).is_none())
+        self.connection().is_none_or(|connection| !connection.link.is_open(id))
     }
 
     /// The server may just have closed an unused connection. What Trunkline asks for itself (lists

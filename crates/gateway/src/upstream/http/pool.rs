@@ -11,8 +11,7 @@ use crate::limits::{
 };
 use crate::pump::{FlushSet, Refused};
 use crate::upstream::http::address::Session;
-use crate::upstream::http::exchange::{Exchange, KeptBody, Purpose, RefusedExchange};
-use crate::upstream::http::slot::Slot;
+use crate::upstream::http::slot::{Exchange, KeptBody, Purpose, RefusedExchange, Slot};
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::transport::UpstreamId;
 

@@ -1,4 +1,4 @@
-//! `HttpTransport`: messages on their way to a server in the network.
+//! `HttpTransport`: messages on their way to a server in the network, and its answers.
 //!
 //! Each message is a POST on a connection of the pool; what comes back is read by `responses` and
 //! judged in `outcome`. Everything that takes time (opening connections, pauses) is done by the
@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Secrets;
-use trunkline_http::Url;
-use trunkline_wire::{Edits, Kind, MODERN, Message, decode, member, scan};
+use trunkline_http::{Response, Url};
+use trunkline_wire::{Edits, Kind, MODERN, Message, decode, is_json, member, scan};
 
+use crate::call::Payload;
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::lock::{Mutex, rank};
@@ -21,14 +22,13 @@ use crate::pump::{FlushSet, Pump, Refused};
 use crate::upstream::connection::Connection;
 use crate::upstream::http::address::{Address, Session};
 use crate::upstream::http::connect::Socket;
-use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::fields::{Annotated, annotated, fields};
-use crate::upstream::http::pool::{Gate, Pool, Unkept};
+use crate::upstream::http::pool::{Gate, Listening, Pool, Unkept};
 use crate::upstream::http::responses::Responses;
-use crate::upstream::http::slot::{Ending, Slot};
+use crate::upstream::http::slot::{Ending, Exchange, Purpose, Slot};
 use crate::upstream::http::trouble::Trouble;
-use crate::upstream::http::verdict::Dialect;
-use crate::upstream::transport::{Heading, NetworkTransport, UpstreamId};
+use crate::upstream::http::verdict::{Dialect, Facts, Verdict};
+use crate::upstream::transport::{Heading, Transport, UpstreamId};
 
 #[derive(Debug)]
 pub(super) struct HttpTransport {
@@ -125,6 +125,66 @@ impl HttpTransport {
         Ok(())
     }
 
+    /// A response begins: what its head says about the session.
+    pub(super) fn begun(&self, facts: &Facts, response: &Response<'_>) {
+        match (facts.purpose, facts.verdict) {
+            _ if self.dialect == Dialect::Modern => {} // there are none
+            (Purpose::Initialize(_), Verdict::Message | Verdict::Events) => {
+                // 2025-11-25, Transports, Session Management: the response to `initialize` may
+                // assign the session.
+                let id = response.headers.text("mcp-session-id").filter(|id| !id.is_empty());
+                self.connections.pool.lock().session.name(id.map(str::to_owned));
+            }
+            (Purpose::Listen, Verdict::Events) => {
+                self.connections.pool.lock().listening = Listening::Yes;
+            }
+            _ => {}
+        }
+    }
+
+    /// The whole body of a response: the answer to the request.
+    pub(super) fn answered(&self, purpose: Purpose, payload: Payload<'_>, touched: &mut FlushSet) {
+        let Some(connection) = self.connection() else { return };
+        let Some(id) = purpose.id() else { return };
+        self.receive(&connection, purpose, payload, touched);
+        // A body is all that comes: an answer without an id in it is the answer.
+        if connection.link.is_open(id) && !connection.settle_suspected(id) {
+            let what = "answered with something that is not the answer".to_owned();
+            self.fail_call(&connection, id, what, true, touched);
+        }
+    }
+
+    /// An event of a stream.
+    pub(super) fn said(
+        &self,
+        slot: &Slot,
+        purpose: Purpose,
+        payload: Payload<'_>,
+        touched: &mut FlushSet,
+    ) {
+        let Some(connection) = self.connection() else { return };
+        self.receive(&connection, purpose, payload, touched);
+        if let Some(id) = purpose.id()
+            && !connection.link.is_open(id)
+        {
+            slot.forget(id); // the stream should end now
+        }
+    }
+
+    fn receive(
+        &self,
+        connection: &Arc<Connection>,
+        purpose: Purpose,
+        payload: Payload<'_>,
+        touched: &mut FlushSet,
+    ) {
+        let payload = one_line(payload);
+        if let Purpose::Initialize(_) = purpose {
+            self.connections.note_revision(payload.bytes());
+        }
+        connection.receive(payload, purpose.id(), touched);
+    }
+
     /// The header fields of a request of the stateless era, in `room`, which is empty.
     pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8], mut room: Vec<u8>) -> Vec<u8> {
         fields(heading, body, &self.tools.lock(), &mut room);
@@ -132,15 +192,15 @@ impl HttpTransport {
     }
 }
 
-impl NetworkTransport for HttpTransport {
+impl Transport for HttpTransport {
     fn send(
         &self,
-        id: Option<UpstreamId>,
-        heading: Option<&Heading<'_>>,
+        request: Option<(UpstreamId, &Heading<'_>)>,
         bytes: &[u8],
         edits: &Edits<'_>,
         touched: &mut FlushSet,
-    ) -> Result<(), Refused> {
+    ) -> Result<u64, Refused> {
+        let (id, heading) = request.unzip();
         let modern = heading.filter(|_| self.dialect == Dialect::Modern);
         let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
         let mut pool = self.connections.pool.lock();
@@ -160,14 +220,14 @@ impl NetworkTransport for HttpTransport {
         if waits {
             self.connections.attention.notify_one();
         }
-        Ok(())
+        Ok(0) // each request has a connection of its own
     }
 
-    fn may_have_run(&self, id: UpstreamId) -> bool {
+    fn may_have_run(&self, id: UpstreamId, _: u64) -> bool {
         self.connections.pool.lock().may_have_run(id)
     }
 
-    fn withdraw(&self, id: UpstreamId) -> bool {
+    fn withdraw(&self, id: UpstreamId, _: u64) -> bool {
         self.connections.pool.lock().withdraw(id)
     }
 
@@ -194,6 +254,18 @@ impl NetworkTransport for HttpTransport {
             touched.flush();
         }
     }
+
+    /// In the network, who comes back at once may meet the same server going.
+    fn most_repeats(&self) -> u8 {
+        3
+    }
+
+    fn is_pipe(&self) -> bool {
+        false
+    }
+
+    /// The pool is closed later: a closed one has forgotten which requests still waited in it.
+    fn end(&self) {}
 
     fn close(&self) {
         self.connections.pool.lock().close();
@@ -305,6 +377,48 @@ impl Connections {
         let revision = member(message.text(message.result), "protocolVersion").and_then(decode);
         if let Some(revision) = revision {
             self.pool.lock().session.agree(revision.into_owned());
+        }
+    }
+}
+
+/// Without the line ends of a message that was written in several lines. They lie between its
+/// tokens: inside of a string there can be none.
+fn one_line(payload: Payload<'_>) -> Payload<'_> {
+    let bytes = payload.bytes();
+    if memchr::memchr2(b'\n', b'\r', bytes).is_none() {
+        return payload;
+    }
+    if let Payload::Borrowed(bytes) = payload {
+        let trimmed = bytes.trim_ascii();
+        if memchr::memchr2(b'\n', b'\r', trimmed).is_none() {
+            return Payload::Borrowed(trimmed);
+        }
+    }
+    if !is_json(payload.bytes()) {
+        return payload;
+    }
+    let kept = payload.bytes().iter().filter(|byte| !matches!(byte, b'\n' | b'\r'));
+    Payload::Owned(kept.copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_several_lines_becomes_one() {
+        for (text, expected) in [
+            ("{}", "{}"),
+            ("\r\n{}\n", "{}"),
+            ("{\n  \"a\": [\r\n1]}\n", "{  \"a\": [1]}"),
+            ("{\"a\\n\": 1,\n\"b\":2}", "{\"a\\n\": 1,\"b\":2}"),
+            ("{\"a\n\": 1}", "{\"a\n\": 1}"),
+        ] {
+            let line = one_line(Payload::Borrowed(text.as_bytes()));
+            assert_eq!(std::str::from_utf8(line.bytes()).unwrap(), expected, "{text}");
+            let line = one_line(Payload::Owned(text.as_bytes().to_vec()));
+            let line = std::str::from_utf8(line.bytes()).unwrap().trim();
+            assert_eq!(line, expected.trim(), "{text}");
         }
     }
 }

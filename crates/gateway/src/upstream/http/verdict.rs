@@ -9,7 +9,7 @@ use crate::limits::{
     KEEP_ALIVE, LONGEST_CHALLENGE, LONGEST_RETRY_AFTER, MOST_CHALLENGES, MOST_DELAYS,
     MOST_REDIRECTS,
 };
-use crate::upstream::http::exchange::Purpose;
+use crate::upstream::http::slot::Purpose;
 use crate::upstream::http::trouble::{is_upgrade, shown_url};
 use crate::upstream::transport::UpstreamId;
 

@@ -93,8 +93,7 @@ impl Connection {
         if at_once {
             return self.link.fail(id, &self.link.broken_answer(fault));
         }
-        let is_open = self.link.pending.lock().get(id).is_some();
-        is_open && self.suspect_owner(Unowned::Broken(fault), Some(id))
+        self.link.is_open(id) && self.suspect_owner(Unowned::Broken(fault), Some(id))
     }
 }
 

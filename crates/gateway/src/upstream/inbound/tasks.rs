@@ -9,7 +9,7 @@ use trunkline_wire::{elements, member, scan};
 use crate::call::{Client, Payload, ReplyTo};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
-use crate::upstream::connection::Connection;
+use crate::upstream::connection::{Connection, shape_of};
 use crate::upstream::transport::ResponseShape;
 
 impl Connection {
@@ -25,7 +25,7 @@ impl Connection {
         if reply.lists_tasks {
             let own = self.parking.tasks.own_in(bytes, self.link.key.id(), &reply.client);
             // Nothing is shown if it cannot be read.
-            if let Some(shape) = scan(&own).ok().as_ref().and_then(ResponseShape::of) {
+            if let Some(shape) = scan(&own).ok().as_ref().and_then(shape_of) {
                 return self.deliver_across(reply, shape, Payload::Owned(own), touched);
             }
         }

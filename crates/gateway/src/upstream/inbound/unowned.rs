@@ -9,9 +9,9 @@ use crate::call::Payload;
 use crate::limits::REAL_ANSWER;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::Unowned;
-use crate::upstream::connection::Connection;
+use crate::upstream::connection::{Connection, shape_of};
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::{ResponseShape, UpstreamId};
+use crate::upstream::transport::UpstreamId;
 
 impl Connection {
     /// A response that answers no open request. `origin`: it came as part of the answer to this one.
@@ -110,7 +110,7 @@ impl Connection {
         refusal: Vec<u8>,
         touched: &mut FlushSet,
     ) -> bool {
-        let shape = scan(&refusal).ok().as_ref().and_then(ResponseShape::of);
+        let shape = scan(&refusal).ok().as_ref().and_then(shape_of);
         let entry = self.link.pending.lock().remove(id);
         let (Some(shape), Some(entry)) = (shape, entry) else { return false };
         self.settle(entry, shape, Payload::Owned(refusal), touched);

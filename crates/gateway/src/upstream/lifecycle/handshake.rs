@@ -15,7 +15,7 @@ use crate::upstream::connection::Connection;
 use crate::upstream::inbound::task_work::TaskWork;
 use crate::upstream::listening::listens::bit;
 use crate::upstream::shown::refusal_text;
-use crate::upstream::transport::{Answer, Transport};
+use crate::upstream::transport::Answer;
 
 /// What a server told about itself.
 #[derive(Clone, Debug)]
@@ -358,10 +358,10 @@ fn list_params(cursor: Option<&[u8]>, names: Option<&[u8]>) -> Vec<u8> {
 }
 
 fn empty_listing(connection: &Connection) -> Listing {
-    match (&connection.link.transport, connection.link.era()) {
+    match (connection.link.transport.is_pipe(), connection.link.era()) {
         _ if connection.link.simple => Listing::verbatim(),
         // A tool that asks for headers nobody can send must not be called there.
-        (Transport::Post(_), Era::Modern) => Listing::default().strict_headers(),
+        (false, Era::Modern) => Listing::default().strict_headers(),
         _ => Listing::default(),
     }
 }

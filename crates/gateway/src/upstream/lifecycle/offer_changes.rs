@@ -7,19 +7,15 @@ use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(crate) struct OfferChanges {
-    version: AtomicU64,
+    /// Another number after every change.
+    // To be loaded with Acquire, the release is in `bump`: who sees the number sees what has changed.
+    pub(crate) version: AtomicU64,
     bell: watch::Sender<()>,
 }
 
 impl OfferChanges {
     pub(crate) fn new() -> Self {
         Self { version: AtomicU64::new(1), bell: watch::Sender::new(()) }
-    }
-
-    /// Another number after every change.
-    pub(crate) fn version(&self) -> u64 {
-        // Acquire, with the release below: who sees the number sees what has changed.
-        self.version.load(Ordering::Acquire)
     }
 
     /// A server's offer has changed.

@@ -289,7 +289,6 @@ mod tests {
     use crate::upstream::Parking;
     use crate::upstream::connection::ConnectionParts;
     use crate::upstream::connection::broken::BrokenLines;
-    use crate::upstream::transport::Transport;
 
     fn result(result: &str) -> String {
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
@@ -349,7 +348,7 @@ mod tests {
         Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            transport: Transport::Pipe(Outbox::default()),
+            transport: Arc::new(Outbox::default()),
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,

@@ -39,7 +39,7 @@ pub(crate) struct Server {
     pub(in crate::upstream) bearer: Option<Arc<dyn Bearer>>,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
-    pub(in crate::upstream) services: Services,
+    pub(crate) services: Services,
     /// Where its calls wait, if they may.
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
@@ -319,11 +319,7 @@ impl Server {
         // A queue that only keeps calls while the server is away is none of a connection's business: each
         // call would have to be looked at.
         let wait_queue = self.wait_queue.clone().filter(|room| room.rules.looks_at_calls());
-        ConnectionOptions {
-            wait_queue,
-            observers: self.services.observers.clone(),
-            timeout: self.definition.calls.timeout,
-        }
+        ConnectionOptions { wait_queue, timeout: self.definition.calls.timeout }
     }
 
     /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.

@@ -198,8 +198,7 @@ pub(in crate::upstream) fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -
 
 impl Concern {
     fn of_parked(id: UpstreamId, parked: &Parked) -> Self {
-        let (sink, request_era) =
-            (ResponseSink::Responder(Arc::new(Discard)), parked.request_era());
+        let (sink, request_era) = (Arc::new(Discard), parked.request_era());
         Self::One(Arc::clone(&parked.client), Some(Cause { id, sink, request_era }))
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     use trunkline_wire::{Edits, Id, Message, scan};
 
     use super::*;
-    use crate::call::{Discard, Payload, ReplyTo, RequestEra, ResponseSink, Stateless};
+    use crate::call::{Discard, Payload, ReplyTo, RequestEra, Stateless};
     use crate::deadlines::Deadlines;
     use crate::limits::{GIVES_WAY, Limits};
     use crate::pump::Refused;
@@ -41,41 +41,46 @@ mod tests {
     use crate::upstream::questions::attribution::tests::calls;
     use crate::upstream::questions::parked::Parked;
     use crate::upstream::questions::parking::Parking;
-    use crate::upstream::transport::{Heading, NetworkTransport, Transport};
+    use crate::upstream::transport::{Heading, Transport};
 
     /// A server that only listens.
     #[derive(Debug, Default)]
     struct Listener(Mutex<Vec<String>>);
 
-    impl NetworkTransport for Listener {
+    impl Transport for Listener {
         fn send(
             &self,
-            _: Option<UpstreamId>,
-            _: Option<&Heading<'_>>,
+            _: Option<(UpstreamId, &Heading<'_>)>,
             bytes: &[u8],
             edits: &Edits<'_>,
             _: &mut FlushSet,
-        ) -> Result<(), Refused> {
+        ) -> Result<u64, Refused> {
             let mut out = Vec::new();
             edits.write(bytes, &mut out);
             self.0.lock().push(String::from_utf8(out).unwrap());
-            Ok(())
+            Ok(0)
         }
-        fn may_have_run(&self, _: UpstreamId) -> bool {
+        fn may_have_run(&self, _: UpstreamId, _: u64) -> bool {
             true
         }
         fn is_on_its_way(&self, _: UpstreamId) -> bool {
             true
         }
-        fn withdraw(&self, _: UpstreamId) -> bool {
+        fn withdraw(&self, _: UpstreamId, _: u64) -> bool {
             true
         }
-
         fn forget(&self, _: UpstreamId) {}
         fn ties_questions_to_calls(&self) -> bool {
             false
         }
         fn learn(&self, _: &Listing) {}
+        fn most_repeats(&self) -> u8 {
+            3
+        }
+        fn is_pipe(&self) -> bool {
+            false
+        }
+        fn end(&self) {}
         fn close(&self) {}
     }
 
@@ -89,7 +94,7 @@ mod tests {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            transport: Transport::Post(Arc::clone(&server) as Arc<dyn NetworkTransport>),
+            transport: Arc::clone(&server) as Arc<dyn Transport>,
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
@@ -109,9 +114,8 @@ mod tests {
 
     fn reply(message: &Message<'_>, who: &str) -> ReplyTo {
         let how = Stateless::read(message, &who.as_bytes().into()).unwrap();
-        let sink = ResponseSink::Responder(Arc::new(Discard));
         let era = RequestEra::Stateless(how);
-        ReplyTo::new(Arc::default(), Id::new(b"1"), None, sink, era)
+        ReplyTo::new(Arc::default(), Id::new(b"1"), None, Arc::new(Discard), era)
     }
 
     impl Rig {

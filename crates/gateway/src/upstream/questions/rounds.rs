@@ -12,8 +12,7 @@ use crate::error::{CallError, TURNED_DOWN};
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
-use crate::upstream::connection::{Connection, under_our_id, with_digits};
-use crate::upstream::transport::Heading;
+use crate::upstream::connection::{Connection, heading, under_our_id, with_digits};
 
 /// One round: what was asked, and what has been answered.
 #[derive(Debug)]
@@ -232,7 +231,8 @@ impl Connection {
         }
         let sent = with_digits(id, |digits| {
             let edits = under_our_id(&message, &reply, digits, &[]);
-            self.link.transport.request(id, &Heading::of(&message, &[]), request, &edits, touched)
+            let heading = heading(&message, &[]);
+            self.link.transport.send(Some((id, &heading)), request, &edits, touched)
         });
         if let Err(rejected) = self.link.sent(id, reply, sent, pending) {
             rejected.answer(touched);

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_catalog::Listing;
 use trunkline_catalog::config::Era;
 use trunkline_keeper::{Custody, Tree};
-use trunkline_wire::{Lines, StreamLine as Text};
+use trunkline_wire::{Edits, Lines, StreamLine as Text};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
-use crate::stream::{Input, Sink, Slow};
+use crate::pump::{FlushSet, Outbox, Reader, Refused, Sink, SourceHandle};
+use crate::stream::{Input, Slow};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
@@ -25,7 +26,7 @@ use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
 use crate::upstream::shown::shown;
 use crate::upstream::stdio::stderr::LastWords;
-use crate::upstream::transport::Transport;
+use crate::upstream::transport::{Heading, Transport, UpstreamId};
 
 /// One process of a server, from its start to its end.
 pub(in crate::upstream) struct Life<'a> {
@@ -56,7 +57,7 @@ impl<'a> Life<'a> {
         let connection = Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits: supervisor.limits,
-            transport: Transport::Pipe(outbox.clone()),
+            transport: Arc::new(outbox.clone()),
             broken: BrokenLines::new(Arc::clone(&server.definition.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
@@ -266,6 +267,65 @@ impl<'a> Life<'a> {
     }
 }
 
+/// The pipe to a server: one message a line.
+impl Transport for Outbox {
+    fn send(
+        &self,
+        request: Option<(UpstreamId, &Heading<'_>)>,
+        bytes: &[u8],
+        edits: &Edits<'_>,
+        touched: &mut FlushSet,
+    ) -> Result<u64, Refused> {
+        touched.note(self);
+        match request {
+            // Bounded: a request can be refused with "busy". Answers and notifications cannot.
+            Some(_) => self.put_bounded(bytes, edits),
+            None => self.put(bytes, edits),
+        }
+    }
+
+    /// Only if all of it is written: a server cannot act on half a line.
+    fn may_have_run(&self, _: UpstreamId, sent_at: u64) -> bool {
+        sent_at <= self.written()
+    }
+
+    fn withdraw(&self, id: UpstreamId, sent_at: u64) -> bool {
+        Outbox::close(self);
+        self.may_have_run(id, sent_at)
+    }
+
+    /// What is put in front of a pipe is written.
+    fn is_on_its_way(&self, _: UpstreamId) -> bool {
+        true
+    }
+
+    fn forget(&self, _: UpstreamId) {}
+
+    fn ties_questions_to_calls(&self) -> bool {
+        false
+    }
+
+    fn learn(&self, _: &Listing) {}
+
+    /// A process that has gone is gone.
+    fn most_repeats(&self) -> u8 {
+        1
+    }
+
+    fn is_pipe(&self) -> bool {
+        true
+    }
+
+    /// Closed at once: what was written after `may_have_run` was asked would be sent again.
+    fn end(&self) {
+        Outbox::close(self);
+    }
+
+    fn close(&self) {
+        Outbox::close(self);
+    }
+}
+
 /// What a server writes.
 #[derive(Debug)]
 struct Output {
@@ -311,5 +371,23 @@ impl Reader for Output {
     fn panicked(&mut self, touched: &mut FlushSet) {
         self.failed.cancel();
         self.ended(touched);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_withdrawn_from_a_pipe_is_not_written_later() {
+        // Nobody writes yet, as if the server did not read.
+        let outbox = Outbox::default();
+        let heading = Heading { method: b"tools/call", name: None, arguments: None };
+        let mut touched = FlushSet::default();
+        let sent_at = outbox.send(Some((1, &heading)), b"{}", &Edits::new(), &mut touched).unwrap();
+        assert!(!outbox.withdraw(1, sent_at), "nothing of it was written");
+        assert!(outbox.put(b"{}", &Edits::new()).is_err(), "nothing can be written any more");
+        assert_eq!(outbox.written(), 0);
+        touched.flush();
     }
 }

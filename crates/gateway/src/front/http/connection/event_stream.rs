@@ -5,7 +5,7 @@ use bytes::Bytes;
 use trunkline_http::{LAST_CHUNK, chunk, chunk_head};
 use trunkline_wire::Edits;
 
-use super::reply::{HeaderFields, Reply};
+use super::conn::{HeaderFields, Reply};
 use crate::call::Payload;
 use crate::limits::{COMMENT_SECONDS, STREAM_BYTES};
 use crate::pump::{FlushSet, Frame};

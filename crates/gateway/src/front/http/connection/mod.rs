@@ -3,9 +3,11 @@
 mod body_budget;
 mod conn;
 mod event_stream;
-mod reply;
+mod reply_mode;
 
 pub(crate) use body_budget::{BodyBudget, BodyShare};
-pub(crate) use conn::{Clock, Conn, OpenReply, RequestStage, StatelessCall, SweepAction};
+pub(crate) use conn::{
+    Clock, Conn, HeaderFields, JSON, OpenReply, Reply, RequestStage, StatelessCall, SweepAction,
+};
 pub(crate) use event_stream::{EVENTS, EventStream, MESSAGE};
-pub(crate) use reply::{HeaderFields, JSON, Reply, ReplyMode};
+pub(crate) use reply_mode::ReplyMode;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trunkline_http::{Request, accepts};
 use trunkline_wire::{Kind as MessageKind, Message, Revision, elements};
 
-use super::post_reply::{PostKind, PostReply};
+use super::post::{PostKind, PostReply, PostedBody, check_content_type, is_stateless, read_body};
 use super::stateless;
 use super::stateless_fast_path::StatelessFastPath;
 use crate::call::ResponseSink;
@@ -14,9 +14,7 @@ use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
-use crate::front::http::request::{
-    HttpRequest, PostedBody, check_content_type, is_stateless, read_body,
-};
+use crate::front::http::request::HttpRequest;
 use crate::front::http::sessions::{HttpSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;
@@ -151,13 +149,9 @@ fn initialize(
     };
     // Lists may change before the client asks for them.
     front.announce(&opened.session);
-    let sink = sink(PostKind::Initialize(Arc::clone(&opened.streams)), reply);
+    let sink: ResponseSink =
+        PostReply::new(PostKind::Initialize(Arc::clone(&opened.streams)), reply);
     session::initialize(&opened.session, (message, agreed), &sink, touched);
-}
-
-/// Where the answer to a POST leaves.
-fn sink(kind: PostKind, reply: Reply) -> ResponseSink {
-    ResponseSink::Responder(PostReply::new(kind, reply))
 }
 
 fn take_message(
@@ -176,7 +170,7 @@ fn take_message(
     if front.is_draining() {
         return reply.refuse(HttpRefusal::ShuttingDown, message.id(), touched);
     }
-    let sink = sink(PostKind::Request(Arc::clone(&session.streams)), reply);
+    let sink: ResponseSink = PostReply::new(PostKind::Request(Arc::clone(&session.streams)), reply);
     take(&session.session, message, &sink, &snapshot, touched);
 }
 
@@ -197,7 +191,7 @@ fn take_batch(
     if let Some(why) = why {
         return reply.refuse(why, b"null", touched);
     }
-    let sink = sink(PostKind::Batch(Arc::clone(&session.streams)), reply);
+    let sink: ResponseSink = PostReply::new(PostKind::Batch(Arc::clone(&session.streams)), reply);
     let snapshot = session.session.context.view.snapshot();
     receive(&session.session, batch, &sink, &snapshot, touched);
 }

@@ -3,7 +3,7 @@
 pub(crate) mod health;
 pub(crate) mod mcp;
 mod mirror;
-mod post_reply;
+mod post;
 pub(crate) mod sse;
 mod stateless;
 mod stateless_fast_path;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
+use super::post::{PostedBody, check_content_type, read_body};
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
-use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
+use crate::front::http::request::HttpRequest;
 use crate::front::http::sessions::random_id;
 use crate::limits::SESSIONS;
 use crate::pump::FlushSet;
@@ -33,7 +34,7 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
     let context = front.contexts.context(request.head.path(), request.caller);
     let session = Session::of(context, request.caller.cloned());
     let client = front.sessions.open_sse(id, &session, stream);
-    session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&client) as _)));
+    session.client.set_stream(Some(Arc::clone(&client) as _));
     // After the session is in the table: a client that leaves now is found there.
     conn.watch(Arc::downgrade(&client) as _);
     front.announce(&session);
@@ -80,17 +81,17 @@ fn session_id(query: &str) -> Option<&str> {
 }
 
 /// The stream itself, unless the request has a `traceparent`: posts share one stream.
-fn traced(exit: Arc<dyn Responder>, parent: Option<Box<str>>) -> ResponseSink {
+fn traced(exit: ResponseSink, parent: Option<Box<str>>) -> ResponseSink {
     match parent {
-        None => ResponseSink::Responder(exit),
-        Some(parent) => ResponseSink::Responder(Arc::new(TracedSink { exit, parent })),
+        None => exit,
+        Some(parent) => Arc::new(TracedSink { exit, parent }),
     }
 }
 
 /// The stream of a client, with the `traceparent` of one request.
 #[derive(Debug)]
 struct TracedSink {
-    exit: Arc<dyn Responder>,
+    exit: ResponseSink,
     parent: Box<str>,
 }
 

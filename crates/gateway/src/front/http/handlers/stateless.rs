@@ -8,13 +8,13 @@ use trunkline_http::Headers;
 use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 
 use super::mirror::{VERSION, check_params, check_standard, check_version};
-use super::post_reply::{PostKind, PostReply};
+use super::post::{PostKind, PostReply, PostedBody, read_body};
 use crate::call::{Client, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{Reply, StatelessCall};
-use crate::front::http::request::{HttpRequest, PostedBody, read_body};
+use crate::front::http::request::HttpRequest;
 use crate::gate::{ANYONE, Pass};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
@@ -112,7 +112,7 @@ pub(crate) fn begin(
     }
     let id = Id::new(message.id());
     let call = StatelessCall { client: Arc::clone(&client), caller: caller.cloned(), id };
-    let sink = ResponseSink::Responder(PostReply::new(PostKind::Stateless(call), reply));
+    let sink: ResponseSink = PostReply::new(PostKind::Stateless(call), reply);
     take_stateless(session, &client, (message, how), &sink, snapshot, touched);
 }
 

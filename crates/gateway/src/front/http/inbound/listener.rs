@@ -14,7 +14,7 @@ use super::reader::HttpReader;
 use crate::front::http::connection::Conn;
 use crate::front::http::front::Front;
 use crate::limits::{ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
-use crate::stream::Input;
+use crate::pump::Sink;
 
 /// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog.
 pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
@@ -94,7 +94,7 @@ fn open(
 ) -> io::Result<()> {
     // Answers are small and written once: to wait for more to send would delay every one of them.
     stream.set_nodelay(true)?;
-    let (input, sink) = Input::socket(OwnedFd::from(stream.into_std()?))?;
+    let (input, sink) = Sink::socket(OwnedFd::from(stream.into_std()?))?;
     // The sweeper may be asleep while nothing is connected: its clock stands.
     front.clock.advance();
     let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));

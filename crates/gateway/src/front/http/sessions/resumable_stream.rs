@@ -234,8 +234,6 @@ impl Responder for ResumableStream {
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // no request comes in through this stream
     }
-
-    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 pub(crate) fn spliced(bytes: &[u8], edits: &Edits<'_>) -> Bytes {

@@ -13,7 +13,7 @@ use trunkline_wire::{Edits, LATEST_LEGACY, Revision};
 
 use super::resumable_stream::ResumableStream;
 use super::session_streams::{SessionId, SessionStreams};
-use crate::call::{Payload, Presence, Responder, ResponseSink};
+use crate::call::{Payload, Presence, Responder};
 use crate::front::http::access::SessionOwner;
 use crate::front::http::connection::{Clock, Conn, EventStream, MESSAGE, OpenReply};
 use crate::gate::Pass;
@@ -91,7 +91,7 @@ impl HttpSession {
     /// Opens the stream for what concerns no call; such messages leave through it from now on.
     pub(crate) fn open_general(&self) -> Arc<ResumableStream> {
         let general = self.streams.general();
-        self.session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&general) as _)));
+        self.session.client.set_stream(Some(Arc::clone(&general) as _));
         general
     }
 
@@ -177,8 +177,6 @@ impl Responder for SseSession {
         }
         stream.event(MESSAGE, payload, edits, touched)
     }
-
-    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 #[derive(Debug, Default)]

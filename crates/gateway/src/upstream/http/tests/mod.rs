@@ -13,14 +13,13 @@ use tokio::time::timeout;
 use trunkline_catalog::config::{RemoteKind, Secrets};
 use trunkline_wire::{Id, member, scan, upstream_id};
 
-use crate::call::{ReplyTo, ResponseSink};
+use crate::call::ReplyTo;
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::identity::Identity;
 use crate::instance::Instance;
 use crate::limits::Limits;
-use crate::pump::{FlushSet, Outbox, Pump};
-use crate::stream::Input;
+use crate::pump::{FlushSet, Outbox, Pump, Sink};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::Remote;
@@ -30,7 +29,7 @@ use crate::upstream::http::pool::Gate;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::lifecycle::handshake::initialize;
-use crate::upstream::transport::{NetworkTransport as _, Transport};
+use crate::upstream::transport::Transport as _;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -58,7 +57,7 @@ impl Rig {
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: Identity::new("s", "s"),
             limits,
-            transport: Transport::Post(Arc::clone(&line) as _),
+            transport: Arc::clone(&line) as _,
             broken: BrokenLines::new(secrets),
             audience: Arc::default(),
             simple: false,
@@ -91,10 +90,10 @@ impl Rig {
         let (ours, theirs) = UnixStream::pair().unwrap();
         theirs.set_read_timeout(Some(PATIENCE)).unwrap();
         let outbox = Outbox::default();
-        outbox.connect(Input::socket(ours.into()).unwrap().1, &self.pump);
+        outbox.connect(Sink::socket(ours.into()).unwrap().1, &self.pump);
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
-        let (sink, era) = (ResponseSink::Line(outbox.clone()), crate::call::RequestEra::Session);
+        let (sink, era) = (Arc::new(outbox.clone()), crate::call::RequestEra::Session);
         let path = ReplyTo::new(Arc::default(), Id::new(b"7"), None, sink, era);
         let mut touched = FlushSet::default();
         self.connection

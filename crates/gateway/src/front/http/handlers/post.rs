@@ -1,12 +1,14 @@
-//! `PostReply`: the answer to one POST, in every era. It is plain JSON if the answer is the first thing
-//! to say, else an event stream whose last event is the answer.
+//! One POST, in every era: the message in its body (`PostedBody`), and the answer it gets (`PostReply`):
+//! plain JSON if the answer is the first thing to say, else an event stream whose last event is the answer.
 
 use std::sync::Arc;
 
-use crate::lock::{Mutex, rank};
-use trunkline_wire::Edits;
+use memchr::memchr2;
+use trunkline_http::is_type;
+use trunkline_wire::{Edits, FaultKind, Message, MessageFault, is_json, scan};
 
 use crate::call::{Payload, Responder};
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{
     Conn, EventStream, JSON, MESSAGE, OpenReply, Reply, StatelessCall,
 };
@@ -14,8 +16,59 @@ use crate::front::http::sessions::{
     EventRole, ResumableStream, ResumeFrom, SessionStreams, spliced,
 };
 use crate::limits::SLOW_ANSWER_SECONDS;
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
 use crate::session::leave;
+
+/// What the body of a POST holds.
+#[derive(Debug)]
+pub(crate) enum PostedBody<'a> {
+    Message(Message<'a>),
+    Batch(&'a [u8]),
+    /// Neither; the id of the message, if one was found, or `null`.
+    Broken(FaultKind, &'a [u8]),
+}
+
+/// Reads a body and drops line ends between tokens: on stdio, a server gets one message a line.
+pub(crate) fn read_body<T>(body: &[u8], then: impl FnOnce(PostedBody<'_>) -> T) -> T {
+    let posted = parse(body);
+    if memchr2(b'\n', b'\r', body).is_none() || matches!(posted, PostedBody::Broken(..)) {
+        return then(posted);
+    }
+    // It is valid JSON, so no string holds a raw line end.
+    let line: Vec<u8> =
+        body.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
+    then(parse(&line))
+}
+
+fn parse(body: &[u8]) -> PostedBody<'_> {
+    match scan(body) {
+        Ok(message) => PostedBody::Message(message),
+        Err(MessageFault { kind: FaultKind::Batch, .. }) if is_json(body) => {
+            PostedBody::Batch(body)
+        }
+        Err(MessageFault { kind: FaultKind::Batch, .. }) => {
+            PostedBody::Broken(FaultKind::NotJson, b"null")
+        }
+        Err(fault) => {
+            let id = fault.id.map(|span| span.of(body)).unwrap_or_default();
+            let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
+            let twice = matches!(fault.kind, FaultKind::Duplicate("id"));
+            PostedBody::Broken(fault.kind, if usable && !twice { id } else { b"null" })
+        }
+    }
+}
+
+/// Does the message itself name the revision of the stateless era?
+pub(crate) fn is_stateless(message: &Message<'_>) -> bool {
+    message.params.meta.version.is_some()
+}
+
+/// Accepts JSON only: a form on a web page can send other types without a preflight.
+pub(crate) fn check_content_type(content_type: Option<&[u8]>) -> Result<(), HttpRefusal> {
+    let json = content_type.is_some_and(|value| is_type(value, "application/json"));
+    if json { Ok(()) } else { Err(HttpRefusal::MediaType) }
+}
 
 #[derive(Debug)]
 pub(crate) struct PostReply {
@@ -249,8 +302,7 @@ mod tests {
 
     use super::*;
     use crate::front::http::connection::{Clock, ReplyMode};
-    use crate::pump::Pump;
-    use crate::stream::Input;
+    use crate::pump::{Pump, Sink};
 
     /// A client's end of a connection, and ours.
     struct Peer {
@@ -261,7 +313,7 @@ mod tests {
     fn peer(pump: &Pump) -> Peer {
         let (client, ours) = UnixStream::pair().unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let (_, sink) = Input::socket(OwnedFd::from(ours)).unwrap();
+        let (_, sink) = Sink::socket(OwnedFd::from(ours)).unwrap();
         let conn = Arc::new(Conn::new(Arc::new(Clock::new())));
         conn.outbox.connect(sink, pump);
         Peer { client, conn }
@@ -568,5 +620,32 @@ mod tests {
         let text = peer.text();
         assert_eq!(parts(&text).1, "1a\r\nevent: message\ndata: two\n\n\r\n0\r\n\r\n");
         pump.stop();
+    }
+
+    fn kind(body: &str) -> String {
+        read_body(body.as_bytes(), |posted| match posted {
+            PostedBody::Message(message) => String::from_utf8(message.bytes.to_vec()).unwrap(),
+            PostedBody::Batch(batch) => format!("batch {}", String::from_utf8_lossy(batch)),
+            PostedBody::Broken(kind, id) => format!("{kind:?} {}", String::from_utf8_lossy(id)),
+        })
+    }
+
+    #[test]
+    fn line_ends_between_tokens_are_dropped() {
+        for (body, expected) in [
+            (
+                "{\"jsonrpc\":\"2.0\",\r\n \"method\":\"a\\nb\"\n}\n",
+                "{\"jsonrpc\":\"2.0\", \"method\":\"a\\nb\"}",
+            ),
+            ("[\n{}\n]", "batch [{}]"),
+            ("[\n{]", "NotJson null"),
+            ("[\"\n\"]", "NotJson null"),
+            ("{\"jsonrpc\":\"2.0\",\"method\":\"a\nb\"}", "NotJson null"),
+            ("{\"id\":7,\"method\":\"a\"}", "NotJsonRpc 7"),
+            ("", "Truncated null"),
+            ("nonsense", "NotJson null"),
+        ] {
+            assert_eq!(kind(body), expected, "{body}");
+        }
     }
 }
