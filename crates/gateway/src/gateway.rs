@@ -194,7 +194,10 @@ impl Gateway {
     pub async fn serve_sockets(mut self, orders: mpsc::Receiver<SocketOrder>) -> io::Result<()> {
         let context = self.context(false);
         let latecomers = Arc::clone(&context);
-        self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
+        self.housekeeping.spawn(async move {
+            report_first_start(&latecomers).await;
+            report_latecomers(&latecomers).await;
+        });
         let message_limit = self.limits.message;
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;

@@ -2,6 +2,7 @@
 
 mod apart;
 mod commands;
+mod first_list;
 mod life;
 mod loss;
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Style};
 use trunkline_control::figures::millis;
-use trunkline_gateway::{Failure, Gateway, State, Status};
+use trunkline_gateway::{Failure, Gateway, KnownListings, State, Status};
 
 use crate::cli::Check;
 use crate::client::columns;
@@ -69,22 +69,24 @@ fn examine(
     if !config.warnings.is_empty() {
         console::problem(&config.warnings.render(Style::Plain), OK);
     }
-    let started = started_and(&wanted, path, config, environment, |_| ())?;
+    let started = started_and(&wanted, path, config, environment, None, |_| ())?;
     Ok(started.map(|(rows, ())| rows))
 }
 
-/// Starts the servers of a config, looks at them, stops them.
+/// Starts the servers of a config, looks at them, stops them. `listings`: where to remember what they list.
 pub(super) fn started_and<T>(
     wanted: &StartOptions<'_>,
     path: &Path,
     config: Config,
     environment: &Environment,
+    listings: Option<KnownListings>,
     look: impl FnOnce(&Gateway) -> T,
 ) -> Result<std::io::Result<(Vec<Row>, T)>, SettingsError> {
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
     let mut options = settings::options(wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
+    options.listings = listings;
     let progress = StatusLine::new();
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;

@@ -110,10 +110,11 @@ async fn attend(
     mut farewell: watch::Receiver<Option<RuntimeFarewell>>,
 ) -> io::Result<()> {
     let SocketClient { socket, kind, last_question, mut notices, dismissed, presence } = client;
-    let context = match kind {
-        Some(kind) => Arc::new(context.for_client(kind)),
+    let context = context.for_latecomer();
+    let context = Arc::new(match kind {
+        Some(kind) => context.for_client(kind),
         None => context,
-    };
+    });
     let session = Session::new(context);
     session.client.number_questions_after(last_question);
     let (input, stream) = Input::socket(socket)?;

@@ -55,6 +55,17 @@ impl SessionContext {
         Self { view: self.views.of(Some(client)), ..self.clone() }
     }
 
+    /// A context for a client that comes after the servers were told to start. Of those that have never listed
+    /// anything and still start, it waits as long as the first client did: a download may take a minute, and
+    /// clients come and go meanwhile.
+    pub(crate) fn for_latecomer(&self) -> Self {
+        let start_deadline = match self.registry.is_listed() {
+            true => self.start_deadline,
+            false => Instant::now() + self.supervisor.limits.start,
+        };
+        Self { start_deadline, ..self.clone() }
+    }
+
     /// A context for authenticated callers: it shows what their grant allows.
     pub(crate) fn for_caller(&self, grant: Option<&Arc<dyn Grant>>) -> Self {
         let mut context = self.clone();
