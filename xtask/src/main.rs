@@ -7,6 +7,7 @@ mod conformance;
 mod coverage;
 mod dist;
 mod first_call;
+mod first_hour;
 mod house;
 mod laws;
 mod leftovers;
@@ -37,6 +38,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist         the packages that are shipped, in release (dist --help)
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
+  first-hour   the first hour of a new user with Claude Code, Codex and ten real servers, in release:
+               every tool in the first request, and `setup` timed (first-hour --help)
   house        what the architecture measures, beside its goals: cycles, methods, names, files on the
                way of a call (house --help)
   map          the tree with each file's first line
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(rest),
         "dist" => dist::run(rest),
         "first-call" => first_call::run(rest),
+        "first-hour" => first_hour::run(rest),
         "house" => house::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),

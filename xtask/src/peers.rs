@@ -42,6 +42,11 @@ const PYPI: &[&str] = &[
 const NPM_BENCH: &[&str] = &[];
 const PYPI_BENCH: &[&str] = &["fastmcp==4.1.2"];
 
+/// Clients that people use, and what starts Python servers: for `first-hour` only.
+const NPM_CLIENTS: &[&str] =
+    &["node@24.9.0", "@anthropic-ai/claude-code@2.1.326", "@openai/codex@0.169.0"];
+const PYPI_CLIENTS: &[&str] = &["uv==0.13.8"];
+
 /// What the tests need.
 pub fn install() -> Result<(), String> {
     into(&place(), NPM, PYPI)
@@ -54,6 +59,13 @@ pub fn install_for_bench() -> Result<PathBuf, String> {
     let bench = place.join("bench");
     into(&bench, NPM_BENCH, PYPI_BENCH)?;
     Ok(bench)
+}
+
+/// The clients of the first hour. Returns where they are.
+pub fn install_clients() -> Result<PathBuf, String> {
+    let clients = place().join("clients");
+    into(&clients, NPM_CLIENTS, PYPI_CLIENTS)?;
+    clients.canonicalize().map_err(|error| format!("{}: {error}", clients.display()))
 }
 
 /// Where everything is installed.
