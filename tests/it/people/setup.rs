@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kit::room::Room;
+use kit::room::{CACHE, Room};
 use kit::say;
 use kit::terminal::Terminal;
 use serde_json::{Value, json};
@@ -73,6 +73,15 @@ fn json_of(room: &Room, args: &[&str]) -> Value {
     serde_json::from_slice(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
 }
 
+/// [`json_of`] with a place to remember lists in.
+fn remembering(room: &Room, args: &[&str]) -> Value {
+    let mut command = trunkline(room, args);
+    command.env(CACHE, room.path("memory"));
+    let told = kit::run::run(command, b"");
+    assert_eq!(told.code, Some(0), "{told}");
+    serde_json::from_slice(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
+}
+
 /// The findings of `doctor` about servers that are there twice.
 fn doubles(room: &Room, args: &[&str]) -> Vec<Value> {
     let line = [&["doctor", "--json", "--no-start", "--listen", "127.0.0.1:0"], args].concat();
@@ -105,7 +114,7 @@ fn one_command_moves_twelve_servers_and_one_brings_every_byte_back() {
         assert_eq!(texts(&room), before);
         assert!(!room.path(OWN).exists());
     }
-    let told = json_of(&room, &["setup", "--yes", "--json"]);
+    let told = remembering(&room, &["setup", "--yes", "--json"]);
     assert_eq!(told["servers"].as_array().map(Vec::len), Some(9), "{told:#}");
     assert_eq!((&told["done"], &told["check"]["ok"]), (&json!(true), &json!(true)), "{told:#}");
     let measured = &told["measured"];
@@ -121,6 +130,9 @@ fn one_command_moves_twelve_servers_and_one_brings_every_byte_back() {
     assert!(texts(&room)[1].starts_with("// my servers\n"), "{}", texts(&room)[1]);
     assert!(texts(&room)[2].starts_with("# mine\nmodel = \"m\" # good\n"), "{}", texts(&room)[2]);
     assert!(texts(&room)[2].contains("required = true"), "{}", texts(&room)[2]);
+    // Their lists are remembered: the first client that starts has every tool at once.
+    let remembered = remembering(&room, &["cache", "show", "--json"]);
+    assert_eq!(remembered["servers"].as_array().map(Vec::len), Some(9), "{remembered:#}");
     // Each server is there once, and works.
     let own = room.path(OWN);
     let own = own.to_str().expect("a path of text");
