@@ -50,7 +50,7 @@ pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
 pub use limits::{Limits, shorten_waits, shortened};
-pub use local::{LocalClient, LocalError, News, params_of};
+pub use local::{LocalClient, LocalError, News};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
