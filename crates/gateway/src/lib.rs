@@ -53,7 +53,7 @@ pub use limits::{
     FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
     shortened,
 };
-pub use local::{LocalClient, LocalError, News, params_of};
+pub use local::{LocalClient, LocalError, News};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};

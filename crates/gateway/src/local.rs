@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::ListKind;
-use trunkline_wire::{
-    Edits, Kind, decode, encode, encode_into, member, scan, write_error, write_result,
-};
+use trunkline_wire::{Edits, Kind, decode, encode_into, member, scan, write_error, write_result};
 
 use crate::call::{Discard, Payload, Responder, ResponseSink};
 use crate::lock::{Mutex, rank};
@@ -70,7 +68,7 @@ impl LocalClient {
         let (sender, receiver) = oneshot::channel();
         let news = self.session.client.stream();
         let exit = AnswerSink { sender: Mutex::new(Some(sender)), news };
-        self.pass(&message, Arc::new(exit));
+        self.pass(&message, exit);
         // After the request is sent: there is nothing to cancel before.
         let guard = CancelOnDrop { client: self, id: Some(id) };
         let answer = receiver.await.unwrap_or_default();
@@ -90,10 +88,11 @@ impl LocalClient {
             Ok(result) => write_result(id, result, &mut out),
             Err(why) => write_error(id, DECLINED, why, b"", &mut out),
         }
-        self.pass(&out, Arc::new(Discard));
+        self.pass(&out, Discard);
     }
 
-    fn pass(&self, message: &[u8], sink: ResponseSink) {
+    fn pass(&self, message: &[u8], responder: impl Responder + 'static) {
+        let sink: ResponseSink = Arc::new(responder);
         let snapshot = self.session.context.view.snapshot();
         let mut touched = FlushSet::default();
         receive(&self.session, message, &sink, &snapshot, &mut touched);
@@ -105,7 +104,7 @@ impl LocalClient {
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
              {{\"requestId\":{id},\"reason\":\"interrupted\"}}}}"
         );
-        self.pass(message.as_bytes(), Arc::new(Discard));
+        self.pass(message.as_bytes(), Discard);
     }
 }
 
@@ -207,11 +206,6 @@ impl Responder for NewsSink {
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // no request comes in through it
     }
-}
-
-/// A JSON object with one text member, for requests that need no more.
-pub fn params_of(key: &str, value: &str) -> Vec<u8> {
-    [b"{", &encode(key)[..], b":", &encode(value)[..], b"}"].concat()
 }
 
 #[cfg(test)]
