@@ -425,7 +425,7 @@ impl Link {
             "server `{server}` fails its health checks: it gets no calls until it passes one or is \
              replaced"
         );
-        CallError::ServerAbsent { server, why }
+        CallError::ServerAbsent { server, why: why.into() }
     }
 
     /// Has the server written back what it was sent? A request under an id of ours that is open can be
