@@ -40,7 +40,9 @@ pub use events::{EventBus, NumberedEvent, ServerEvent};
 pub use gate::KeyGate;
 pub(crate) use grants::sees;
 pub(crate) use live::Diagnosis;
-pub(crate) use logins::{CALLBACK, CLIENT_NAME, DOCUMENT, StartedLogin};
+pub(crate) use logins::{
+    CALLBACK, CLIENT_NAME, CameBack, ConsentQuestion, DOCUMENT, StartedLogin, browser_proof,
+};
 pub use logins::{LoggedIn, LoginService};
 pub use maintain::{ChangeKeyError, SecretsError, StoreSecrets, change_key, verify_audit};
 pub use overview::OverviewService;

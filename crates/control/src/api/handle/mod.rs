@@ -21,6 +21,7 @@ use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 pub use self::inside::Inside;
 use super::answer::ApiResponse;
+pub use self::logins::login_cookie;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::query;
