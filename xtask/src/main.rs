@@ -5,6 +5,7 @@ mod browser;
 mod code;
 mod conformance;
 mod coverage;
+mod dependencies;
 mod dist;
 mod first_call;
 mod first_hour;

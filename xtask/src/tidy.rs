@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::code::{self, File, Product};
+use crate::dependencies;
 use crate::laws;
 use crate::rooms::{COMPLETE, FOR_ALL, INNER_ORDER, MAY_IMPORT};
 use crate::source::{self, Source};
@@ -67,6 +68,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     check_rooms(&product, MAY_IMPORT, &mut faults);
     laws::check(&product, &sources, &listed, &mut faults)?;
     check_requirements(&sources, &mut faults)?;
+    dependencies::check(&mut faults)?;
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 

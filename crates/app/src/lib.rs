@@ -7,6 +7,7 @@ mod commands;
 mod config_loops;
 mod console;
 mod consolidate;
+mod core_dumps;
 mod demo;
 mod doctor;
 mod environment;

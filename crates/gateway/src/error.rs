@@ -1,5 +1,7 @@
 //! `CallError`: why a call failed, whose fault it is, and the JSON-RPC code and words for it.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_into};
@@ -15,6 +17,8 @@ const TOO_LARGE: i32 = -31004;
 const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
 const RUNTIME_GONE: i32 = -31012;
+/// The call would not be in the audit log, and everything has to be (`--audit-required`).
+const NOT_RECORDED: i32 = -31014;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
@@ -70,7 +74,7 @@ pub(crate) enum CallError {
     #[error("Tool not found: {tool}{hint}")]
     UnknownTool { tool: String, hint: String },
     #[error("Tool not found: {tool} ({why})")]
-    ToolOfAbsentServer { tool: String, server: String, why: String },
+    ToolOfAbsentServer { tool: String, server: String, why: Absence },
     /// It was called by a definition that its server does not have any more. `now`: its schema, ready to be
     /// put behind.
     #[error(
@@ -93,7 +97,7 @@ pub(crate) enum CallError {
     #[error("Tool name must be prefixed with server key: {tool}{hint}")]
     NoPrefix { tool: String, hint: String },
     #[error("{why}; the request did not reach it")]
-    ServerAbsent { server: String, why: String },
+    ServerAbsent { server: String, why: Absence },
     #[error("server `{server}` {what}; the call {}", ran(*.may_have_run))]
     ServerGone { server: String, what: String, may_have_run: bool, stderr: Vec<String> },
     #[error(
@@ -126,11 +130,36 @@ pub(crate) enum CallError {
     TurnedOut,
     #[error("the client has ended its session; the call was cancelled and {}", ran(*.may_have_run))]
     SessionEnded { may_have_run: bool },
+    #[error(
+        "the call cannot be recorded in the audit log, and Trunkline runs nothing unrecorded \
+         (--audit-required); the call did not run, try again later"
+    )]
+    NotRecorded,
     /// A mistake of ours.
     #[error(
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
     )]
     Internal(&'static str),
+}
+
+/// Why a server is not there.
+#[derive(Clone, Debug)]
+pub(crate) struct Absence {
+    pub(crate) why: String,
+    /// What the server has written to stderr about it, ready to be put behind; for those who run it.
+    pub(crate) quoted: String,
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.why, self.quoted)
+    }
+}
+
+impl From<String> for Absence {
+    fn from(why: String) -> Self {
+        Self { why, quoted: String::new() }
+    }
 }
 
 fn ran(may_have_run: bool) -> &'static str {
@@ -206,6 +235,7 @@ impl CallError {
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
             Self::RuntimeGone { .. } => RUNTIME_GONE,
             Self::TurnedOut => TURNED_OUT,
+            Self::NotRecorded => NOT_RECORDED,
             Self::SessionEnded { .. } => SESSION_ENDED,
             Self::Internal(_) => INTERNAL_ERROR,
         }
@@ -255,22 +285,49 @@ impl CallError {
             | Self::Busy { .. }
             | Self::TooLarge { .. }
             | Self::BrokenAnswer { .. } => Blame::Upstream,
-            Self::ShuttingDown { .. } | Self::RuntimeGone { .. } | Self::Internal(_) => {
-                Blame::Trunkline
-            }
+            Self::ShuttingDown { .. }
+            | Self::RuntimeGone { .. }
+            | Self::NotRecorded
+            | Self::Internal(_) => Blame::Trunkline,
         }
     }
 
     /// May the same call be sent again without being carried out twice?
     pub(crate) fn may_retry(&self) -> bool {
         match self {
-            Self::Busy { .. } | Self::ToolOfAbsentServer { .. } | Self::ServerAbsent { .. } => true,
+            Self::Busy { .. }
+            | Self::ToolOfAbsentServer { .. }
+            | Self::ServerAbsent { .. }
+            | Self::NotRecorded => true,
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }
             | Self::RuntimeGone { may_have_run }
             | Self::SessionEnded { may_have_run } => !may_have_run,
             _ => false,
         }
+    }
+
+    /// Without what a server has written to stderr: it may quote secrets, arguments of other callers and
+    /// paths, and is for those who run the server.
+    pub(crate) fn without_stderr(&self) -> Cow<'_, Self> {
+        let brief = |why: &Absence| Absence::from(why.why.clone());
+        Cow::Owned(match self {
+            Self::ServerGone { server, what, may_have_run, .. } => Self::ServerGone {
+                server: server.clone(),
+                what: what.clone(),
+                may_have_run: *may_have_run,
+                stderr: Vec::new(),
+            },
+            Self::ServerAbsent { server, why } => {
+                Self::ServerAbsent { server: server.clone(), why: brief(why) }
+            }
+            Self::ToolOfAbsentServer { tool, server, why } => Self::ToolOfAbsentServer {
+                tool: tool.clone(),
+                server: server.clone(),
+                why: brief(why),
+            },
+            _ => return Cow::Borrowed(self),
+        })
     }
 
     fn server(&self) -> Option<&str> {

@@ -1,11 +1,14 @@
 //! What happens in the data plane, for whoever keeps account of it: events through one bounded queue
 //! that never makes a call wait.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+
+use crate::lock::{Mutex, rank};
 
 /// Something that has happened.
 #[derive(Clone, Debug)]
@@ -89,18 +92,64 @@ pub enum Outcome {
     Asked,
 }
 
+impl Event {
+    /// Did the request not run? Who made it, and its method.
+    fn refused(&self) -> Option<RefusedKind> {
+        match self {
+            Self::CallEnded(CallEnded { outcome: Outcome::Refused, who, .. }) => {
+                Some((who.clone().unwrap_or_else(|| "".into()), "tools/call".to_owned()))
+            }
+            Self::RequestEnded(RequestEnded { outcome: Outcome::Refused, who, method, .. }) => {
+                Some((Arc::clone(who), method.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Who was refused, and the method.
+pub type RefusedKind = (Arc<str>, String);
+
+/// Callers and methods whose refusals are told apart while the queue is full; further ones are counted as
+/// those of nobody. Some 100 bytes each.
+const REFUSED_KINDS: usize = 1_024;
+
 /// The near end of the queue.
 #[derive(Clone, Debug)]
 pub struct EventSink {
     queue: mpsc::Sender<Event>,
     lost: Arc<AtomicU64>,
+    /// Refusals that found no room.
+    refused: Arc<Mutex<HashMap<RefusedKind, u64>, rank::RefusedCounts>>,
+    /// While it is true, nothing that would have to be recorded may run.
+    is_stuck: Option<Arc<AtomicBool>>,
 }
 
 impl EventSink {
     /// A queue for so many events; what comes beyond is counted and dropped.
     pub fn new(capacity: usize) -> (Self, mpsc::Receiver<Event>) {
         let (queue, receiver) = mpsc::channel(capacity.max(1));
-        (Self { queue, lost: Arc::default() }, receiver)
+        let refused = Arc::new(Mutex::new(HashMap::new()));
+        (Self { queue, lost: Arc::default(), refused, is_stuck: None }, receiver)
+    }
+
+    /// Requests are refused while this is true, and while the queue is more than half full: what cannot be
+    /// recorded does not run.
+    #[must_use]
+    pub fn required(self, is_stuck: Arc<AtomicBool>) -> Self {
+        Self { is_stuck: Some(is_stuck), ..self }
+    }
+
+    /// May a request run that has to be recorded?
+    pub(crate) fn may_run(&self) -> bool {
+        // Relaxed: a flag alone; nothing is read because of it.
+        let is_stuck = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed) || !self.has_room();
+        !self.is_stuck.as_ref().is_some_and(is_stuck)
+    }
+
+    /// Refusals since they were last asked for that were only counted.
+    pub fn take_refused(&self) -> HashMap<RefusedKind, u64> {
+        std::mem::take(&mut *self.refused.lock())
     }
 
     /// How many events found the queue full.
@@ -109,15 +158,76 @@ impl EventSink {
     }
 
     pub(crate) fn put(&self, event: Event) {
+        // A refusal costs its caller nothing: a flood of them must not take the room of calls that ran.
+        if !self.has_room()
+            && let Some(kind) = event.refused()
+        {
+            return self.count(kind);
+        }
         if self.queue.try_send(event).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Is at least half of the queue free?
+    fn has_room(&self) -> bool {
+        self.queue.capacity() * 2 >= self.queue.max_capacity()
+    }
+
+    fn count(&self, kind: RefusedKind) {
+        let mut refused = self.refused.lock();
+        let is_known = refused.len() < REFUSED_KINDS || refused.contains_key(&kind);
+        let kind = if is_known { kind } else { ("".into(), String::new()) };
+        *refused.entry(kind).or_default() += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refusal(who: &str) -> Event {
+        Event::RequestEnded(RequestEnded {
+            method: "tools/call".to_owned(),
+            about: None,
+            server: None,
+            who: who.into(),
+            outcome: Outcome::Refused,
+            ended: Instant::now(),
+            duration: Duration::ZERO,
+            params_hash: [0; 32],
+        })
+    }
+
+    #[test]
+    fn refusals_leave_half_of_the_queue_to_calls_that_ran() {
+        let (sink, mut events) = EventSink::new(8);
+        for _ in 0..1_000 {
+            sink.put(refusal("a"));
+        }
+        let call = || Event::ServerChanged { server: Arc::from("s"), state: "running", why: None };
+        (0..3).for_each(|_| sink.put(call()));
+        assert_eq!(sink.lost(), 0);
+        let waiting = std::iter::from_fn(|| events.try_recv().ok()).count();
+        assert_eq!(waiting, 8);
+        let counted = sink.take_refused();
+        assert_eq!(counted.get(&("a".into(), "tools/call".to_owned())), Some(&995));
+        assert!(sink.take_refused().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_does_not_run_where_it_must_be() {
+        let (sink, mut events) = EventSink::new(8);
+        assert!(sink.may_run());
+        let flag = Arc::new(AtomicBool::new(true));
+        let sink = sink.required(Arc::clone(&flag));
+        assert!(!sink.may_run());
+        flag.store(false, Ordering::Relaxed);
+        assert!(sink.may_run());
+        (0..5).for_each(|_| sink.put(refusal("a")));
+        assert!(!sink.may_run(), "more than half full");
+        assert!(events.try_recv().is_ok() && sink.may_run());
+    }
 
     #[test]
     fn a_full_queue_is_counted_and_waits_for_nobody() {

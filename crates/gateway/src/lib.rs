@@ -33,7 +33,7 @@ mod upstream;
 
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use error::{over_limit, runtime_gone};
-pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
+pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
     Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,

@@ -19,7 +19,8 @@ mod store;
 mod url;
 mod value;
 
-pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, AuditVerdict, NewAudit, TextMatch};
+pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention, AuditVerdict};
+pub use audit::{NewAudit, PrunedAudit, TextMatch};
 pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;

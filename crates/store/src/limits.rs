@@ -31,5 +31,9 @@ pub(crate) const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// Rows in one INSERT to Postgres: it bounds the number of parameters, and fewer trips are faster.
 pub(crate) const ROWS_PER_INSERT: usize = 200;
 
+/// Records of the audit log that are removed in one transaction: others wait for it, for some tens of
+/// milliseconds.
+pub(crate) const PRUNED: i64 = 5_000;
+
 /// The most a page holds, whatever is asked for.
 pub(crate) const PAGE: usize = 1_000;

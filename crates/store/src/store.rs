@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditVerdict, NewAudit};
+use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention};
+use crate::audit::{AuditVerdict, NewAudit, PrunedAudit};
 use crate::change::{self, Change, Committed};
 use crate::changes::Changes;
 use crate::error::StoreError;
@@ -93,6 +94,24 @@ impl Store {
     pub async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         let keys = Arc::clone(&self.keys);
         self.read(|session| Box::pin(async move { audit::head(session, &keys).await })).await
+    }
+
+    /// The last record that was removed from the beginning of the log; none if all are there.
+    pub async fn audit_checkpoint(&self) -> Result<Option<AuditHead>, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.read(|session| Box::pin(async move { audit::checkpoint(session, &keys).await })).await
+    }
+
+    /// Removes some of the oldest records. `None`: none can go.
+    pub async fn prune_audit(
+        &self,
+        retention: AuditRetention,
+    ) -> Result<Option<PrunedAudit>, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.write(move |session| {
+            Box::pin(async move { audit::prune(session, retention, &keys).await })
+        })
+        .await
     }
 
     /// Checks the whole log, some records at a time: others may go on writing.

@@ -49,13 +49,14 @@ fn one_command_shows_every_server_tool_resource_and_prompt() {
 }
 
 #[test]
-fn the_admin_token_that_is_shown_opens_the_api() {
+fn the_admin_token_opens_the_api() {
     let room = Room::new();
     let demo = Demo::start(&room, &[]);
     // The first list waits for servers that are still starting; a call over REST does not.
     demo.serve.http().list();
     let stderr = demo.serve.process().stderr();
-    let token = stderr.lines().find_map(|line| line.strip_prefix("    ")).expect("a token");
+    let file = stderr.lines().find_map(|line| Some(line.split_once("it is in ")?.1));
+    let token = std::fs::read_to_string(file.expect("where the token is")).expect("a token");
     let rest = Rest::new(demo.serve.address(), Some(token.trim()));
     let listed = rest.get("/api/v1/aggregator/servers").is(200);
     let mut names: Vec<&str> = listed["servers"]

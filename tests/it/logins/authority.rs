@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) clients: Vec<Value>,
     /// The queries of `/authorize`.
     pub(super) asked: Vec<HashMap<String, String>>,
+    /// Every request, as it came.
+    pub(super) requests: Vec<String>,
     codes: HashMap<String, HashMap<String, String>>,
     count: usize,
 }
@@ -92,6 +94,8 @@ impl Authority {
 
     fn answer(&self, mut stream: TcpStream) {
         let Some(request) = Request::read(&mut stream, &mut Vec::new()) else { return };
+        let raw = String::from_utf8_lossy(&request.raw).into_owned();
+        self.state().requests.push(raw);
         let (path, search) = request.target.split_once('?').unwrap_or((&request.target, ""));
         if path == "/token" && self.state().stalls {
             self.state().stalled += 1;

@@ -1,11 +1,12 @@
 //! What changes around a login: the authority a server trusts, what it wants, and that somebody logs out.
 
 use kit::LIMIT;
+use kit::platform::id_of;
 use kit::process::wait_until;
 use serde_json::json;
 
 use super::authority::Authority;
-use super::{Stage, log_in, needs_login, place};
+use super::{Stage, agree, arrive, consent, log_in, needs_login, place};
 
 #[test]
 fn a_server_that_trusts_another_authority_gets_no_token_renewed() {
@@ -24,6 +25,72 @@ fn a_server_that_trusts_another_authority_gets_no_token_renewed() {
     let begun = platform.act(&id, "login").is(200);
     assert_eq!(begun["previous_issuer"], stage.authority.url(), "{begun:#}");
     assert_eq!(begun["issuer"], other.url(), "{begun:#}");
+}
+
+/// A server names its authorization server itself: it must not choose who learns a client's secret.
+#[test]
+fn a_clients_secret_goes_only_to_the_issuer_it_was_given_for() {
+    let stage = Stage::new();
+    let platform = stage.room.platform(&[]);
+    let (trusted, thief) = (stage.authority.url(), Authority::start());
+    let mut registration = stage.registration();
+    registration["oauth"] = json!({ "issuer": trusted, "client_id": "corp-client",
+        "client_secret": "canary-corp-7d11" });
+    let id = id_of(&platform.register(&registration));
+    needs_login(&platform, &id);
+    let is_refused = || {
+        let problem = platform.act(&id, "login").problem(502, "login-failed");
+        let why = problem["detail"].as_str().unwrap_or_default();
+        assert!(why.contains(&format!("the configured client belongs to {trusted}")), "{why}");
+        assert!(why.contains(&thief.url()), "{why}");
+    };
+    stage.server.trust(&thief.url());
+    is_refused();
+    stage.server.trust(&trusted);
+    assert_eq!(log_in(&platform, &id).status(), 200);
+    platform.wait_status(&id, "CONNECTED");
+    // A logout forgets the grant, not whose the secret is.
+    platform.admin().delete(&place(&id)).is(204);
+    needs_login(&platform, &id);
+    stage.server.trust(&thief.url());
+    is_refused();
+    let heard = thief.state().requests.concat();
+    let basic = "Y29ycC1jbGllbnQ6Y2FuYXJ5LWNvcnAtN2QxMQ"; // corp-client:canary-corp-7d11
+    assert!(!heard.contains("canary-corp") && !heard.contains(basic), "{heard}");
+    assert!(stage.authority.state().requests.concat().contains("canary-corp"), "it is used");
+}
+
+/// Whoever logs in grants access in their name to everybody here: no link may make them do it unasked.
+#[test]
+fn a_browser_that_did_not_begin_the_login_is_asked_before_anything_is_kept() {
+    let stage = Stage::new();
+    let platform = stage.room.platform(&[]);
+    let id = id_of(&platform.register(&stage.registration()));
+    needs_login(&platform, &id);
+    let made = platform.make_key(&json!({ "name": "mallory", "role": "operator" }));
+    let mallory = platform.rest(made["key"].as_str());
+    let begin = || {
+        let begun = mallory.bare("POST", &place(&id)).is(200);
+        consent(begun["authorization_url"].as_str().expect("a URL"))
+    };
+    // The victim follows mallory's link, agrees over there, and comes back.
+    let location = begin();
+    let page = arrive(&platform, &location, None);
+    assert_eq!(page.status(), 200, "{page}");
+    for part in ["Grant access?", "mallory", "docs", &stage.authority.url()] {
+        assert!(page.response.text().contains(part), "{part}: {page}");
+    }
+    assert!(stage.authority.state().tokens.is_empty(), "nothing is redeemed");
+    assert_eq!(platform.server(&id)["auth"]["state"], "needs-auth");
+    // Neither another site's form nor the same link again gets further.
+    let cookie = page.response.head.header("set-cookie").expect("a cookie").to_owned();
+    assert_eq!(agree(&platform, &page, None).status(), 400);
+    assert_eq!(agree(&platform, &page, Some("trunkline_login=made-up")).status(), 400);
+    assert_eq!(arrive(&platform, &location, None).status(), 400, "a state is good once");
+    assert!(stage.authority.state().tokens.is_empty());
+    assert_eq!(agree(&platform, &page, Some(&cookie)).status(), 200);
+    platform.wait_status(&id, "CONNECTED");
+    assert_eq!(agree(&platform, &page, Some(&cookie)).status(), 400, "once");
 }
 
 #[test]

@@ -106,12 +106,13 @@ fn a_client_that_was_registered_by_hand_is_used_and_its_secret_shown_to_nobody()
     stage.authority.set(|state| state.registers = false);
     let platform = stage.room.platform(&[]);
     let mut registration = stage.registration();
-    let oauth = json!({ "client_id": "by-hand", "client_secret": "canary-hand-51e8d2",
+    let issuer = stage.authority.url();
+    let oauth = json!({ "issuer": issuer, "client_id": "by-hand", "client_secret": "canary-hand-51e8d2",
         "scopes": ["read", "write"] });
     registration["oauth"] = oauth;
     let shown = platform.register(&registration);
-    let kept =
-        json!({ "client_id": "by-hand", "client_secret": "***", "scopes": ["read", "write"] });
+    let kept = json!({ "issuer": issuer, "client_id": "by-hand", "client_secret": "***",
+        "scopes": ["read", "write"] });
     assert_eq!(shown["oauth"], kept, "{shown:#}");
     let id = id_of(&shown);
     needs_login(&platform, &id);
@@ -131,8 +132,8 @@ fn a_secret_that_is_wanted_in_the_form_is_shown_there() {
     });
     let platform = stage.room.platform(&[]);
     let mut registration = stage.registration();
-    registration["oauth"] =
-        json!({ "client_id": "by-hand", "client_secret": "canary hand+51e8d2" });
+    registration["oauth"] = json!({ "issuer": stage.authority.url(), "client_id": "by-hand",
+            "client_secret": "canary hand+51e8d2" });
     let id = id_of(&platform.register(&registration));
     needs_login(&platform, &id);
     let page = log_in(&platform, &id);

@@ -105,11 +105,44 @@ fn consent(authorization_url: &str) -> String {
     answer.head.header("location").expect("it leads back").to_owned()
 }
 
-/// The browser comes back: without any token.
+/// The browser comes back: without any token. It is not the one that the login was begun in, so its person is
+/// asked, and agrees.
 #[track_caller]
 fn come_back(platform: &Platform, location: &str) -> Answer {
+    let page = arrive(platform, location, None);
+    match page.response.head.header("set-cookie").map(str::to_owned) {
+        Some(cookie) => agree(platform, &page, Some(&cookie)),
+        None => page,
+    }
+}
+
+/// The browser comes back, with this cookie, and shows a page.
+#[track_caller]
+fn arrive(platform: &Platform, location: &str, cookie: Option<&str>) -> Answer {
     let path = location.splitn(4, '/').nth(3).expect("a path");
-    platform.rest(None).get(&format!("/{path}"))
+    platform.rest(None).send(&with_cookie(Ask::get(&format!("/{path}")), cookie))
+}
+
+/// The form of the page that asks is sent.
+#[track_caller]
+fn agree(platform: &Platform, page: &Answer, cookie: Option<&str>) -> Answer {
+    let html = page.response.text();
+    let fields = html.split("<input type=\"hidden\" name=\"").skip(1).map(|field| {
+        let (name, rest) = field.split_once("\" value=\"").expect("a value");
+        let value = rest.split('"').next().expect("its end");
+        format!("{name}={}", value.replace('%', "%25").replace('&', "%26").replace('+', "%2B"))
+    });
+    let form = fields.collect::<Vec<_>>().join("&");
+    let ask = Ask::new("POST", "/oauth/callback").body(form);
+    let ask = ask.header("Content-Type", "application/x-www-form-urlencoded");
+    platform.rest(None).send(&with_cookie(ask, cookie))
+}
+
+fn with_cookie(ask: Ask, cookie: Option<&str>) -> Ask {
+    match cookie.and_then(|cookie| cookie.split(';').next()) {
+        Some(pair) => ask.header("Cookie", pair),
+        None => ask,
+    }
 }
 
 #[track_caller]

@@ -333,3 +333,105 @@ fn nfr_sec4_verifying_what_is_not_there_fails_and_makes_nothing() {
     assert_eq!(platform.admin().get("/api/v1/me").is(200)["role"], "admin");
     platform.rest(Some(ADMIN)).get("/api/v1/audit").is(200);
 }
+
+fn audit_command(room: &Room, arguments: &[&str]) -> Done {
+    let mut command = Command::new(bin::trunkline());
+    command.arg("audit").args(arguments).arg("--data-dir").arg(room.path("data"));
+    command.env_remove("TRUNKLINE_KEY");
+    run::run(command, b"")
+}
+
+fn seqs(lines: &str) -> Vec<i64> {
+    let number = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["seq"].as_i64();
+    lines.lines().map(|line| number(line).expect("a number")).collect()
+}
+
+/// Keys are made and revoked: each leaves a record.
+fn make_records(platform: &Platform, count: usize) {
+    for n in 0..count {
+        platform.make_key(&json!({ "name": format!("k{n}"), "role": "viewer" }));
+    }
+}
+
+#[test]
+fn nfr_sec4_old_records_go_by_the_rules_and_the_rest_is_proven() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    make_records(&platform, 12);
+    stop(&platform);
+    drop(platform);
+    let platform = room.platform(&["--audit-keep-records", "5", "--audit-keep", "90d"]);
+    let pruned = platform.wait_audit("the removal", |record| record["action"] == "prune-audit");
+    assert!(pruned["detail"].as_str().is_some_and(|it| it.contains("were removed")), "{pruned:#}");
+    let left: Vec<i64> = platform.audit().iter().filter_map(|it| it["seq"].as_i64()).collect();
+    let first = left[0];
+    assert!(first > 1 && left.len() < 12, "{left:?}");
+    assert_eq!(left, (first..first + i64::try_from(left.len()).unwrap()).collect::<Vec<_>>());
+    stop(&platform);
+    let done = verify(&room);
+    assert_eq!(done.code, Some(0), "{done}");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("were removed by retention"), "{said}");
+}
+
+#[test]
+fn nfr_sec4_a_store_that_was_set_back_is_found_by_its_anchor() {
+    let room = Room::new();
+    let anchor = room.path("anchor").to_str().expect("UTF-8").to_owned();
+    let flags = ["--audit-anchor", &anchor];
+    let checked = || audit_command(&room, &["verify", "--anchor", &anchor]);
+    let (data, copy) = (room.path("data"), room.path("copy"));
+    let platform = room.platform(&flags);
+    make_records(&platform, 3);
+    stop(&platform);
+    drop(platform);
+    assert_eq!(checked().code, Some(0), "{}", checked());
+    let copied = Command::new("cp").arg("-a").args([&data, &copy]).status().expect("cp");
+    assert!(copied.success());
+    let platform = room.platform(&flags);
+    make_records(&platform, 3);
+    stop(&platform);
+    drop(platform);
+    assert_eq!(checked().code, Some(0), "{}", checked());
+    // An older state of the store, whole in itself.
+    std::fs::remove_dir_all(&data).expect("it can go");
+    std::fs::rename(&copy, &data).expect("it takes its place");
+    assert_eq!(verify(&room).code, Some(0), "alone it cannot be told");
+    let done = checked();
+    assert_eq!(done.code, Some(1), "{done}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("set back"), "{done}");
+    // Nor after others have been written.
+    let platform = room.platform(&[]);
+    make_records(&platform, 9);
+    stop(&platform);
+    assert_eq!(verify(&room).code, Some(0));
+    let done = checked();
+    assert_eq!(done.code, Some(1), "{done}");
+}
+
+#[test]
+fn nfr_sec4_the_log_can_be_taken_elsewhere() {
+    let room = Room::new();
+    let file = room.path("audit.ndjson");
+    let place = format!("file:{}", file.to_str().expect("UTF-8"));
+    for _ in 0..2 {
+        let platform = room.platform(&["--audit-export", &place]);
+        make_records(&platform, 4);
+        stop(&platform);
+    }
+    let exported = audit_command(&room, &["export"]);
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let all = String::from_utf8_lossy(&exported.stdout).into_owned();
+    let numbers = seqs(&all);
+    assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+    // What was passed on while it ran is the same, each once, from the first look on.
+    let passed_on = std::fs::read_to_string(&file).expect("a file");
+    assert!(passed_on.lines().count() >= 8 && all.ends_with(&passed_on), "{passed_on}");
+    let output = room.path("out.ndjson");
+    let output = output.to_str().expect("UTF-8");
+    let none = ["export", "--until", "2000-01-01T00:00:00Z", "--output", output];
+    assert_eq!(audit_command(&room, &none).code, Some(0));
+    assert_eq!(std::fs::read_to_string(output).expect("a file"), "");
+    let again = audit_command(&room, &["export", "--output", output]);
+    assert_eq!(again.code, Some(1), "nothing is written over: {again}");
+}

@@ -12,6 +12,8 @@ use super::echoing;
 const SECRETS: &str = "/api/v1/secrets";
 /// Nobody is asked: nothing here is connected.
 const HERE: &str = "https://here.example.com/mcp";
+/// Of a client that was registered by hand.
+const ISSUER: &str = "https://issuer.example.com";
 
 fn registration(name: &str, more: &Value) -> Value {
     let mut body = json!({
@@ -55,7 +57,8 @@ fn references() -> Vec<Value> {
         url("https://here.example.com/mcp?key=${secret:prod}"),
         url("https://here.example.com/${ALLOWED}/mcp"),
         json!({ "health_check_url": "https://here.example.com/up?key=${secret:prod}" }),
-        json!({ "oauth": { "client_id": "c", "client_secret": "${secret:prod}" } }),
+        json!({ "oauth": { "issuer": ISSUER, "client_id": "c",
+            "client_secret": "${secret:prod}" } }),
     ]
 }
 
@@ -137,7 +140,8 @@ fn nfr_sec1_a_server_that_is_moved_takes_no_header_along_whoever_moves_it() {
 fn nfr_sec1_a_server_that_is_moved_takes_no_clients_secret_along() {
     let room = Room::new();
     let platform = house(&room);
-    let client = |secret: &str| json!({ "client_id": "c", "client_secret": secret });
+    let client =
+        |secret: &str| json!({ "issuer": ISSUER, "client_id": "c", "client_secret": secret });
     for (n, (oauth, expected)) in [
         (json!({}), 422),
         (json!({ "oauth": client("***") }), 422),
@@ -154,6 +158,37 @@ fn nfr_sec1_a_server_that_is_moved_takes_no_clients_secret_along() {
         merge(&mut change, &oauth);
         let answer = platform.admin().patch(&format!("{SERVERS}/{id}"), &change);
         assert_eq!(answer.status(), expected, "{answer}");
+    }
+}
+
+#[test]
+fn nfr_sec1_a_clients_secret_is_bound_to_an_issuer() {
+    let room = Room::new();
+    let platform = house(&room);
+    let operator = platform.rest(Some(&platform.key("operator")));
+    let admin = platform.admin();
+    let client = |issuer: &str, secret: &str| json!({ "oauth": { "issuer": issuer, "client_id": "c", "client_secret": secret } });
+    let unbound = json!({ "oauth": { "client_id": "c", "client_secret": "canary-client" } });
+    let problem = admin.post(SERVERS, &registration("x", &unbound)).problem(422, "invalid");
+    assert_eq!(problem["errors"][0]["pointer"], "/oauth/issuer", "{problem:#}");
+    assert!(problem["errors"][0]["hint"].as_str().is_some(), "{problem:#}");
+    let known = id_of(&platform.register(&registration("y", &client(ISSUER, "canary-client"))));
+    let referred = registration("z", &client(ISSUER, "${secret:prod}"));
+    let referred = id_of(&platform.register(&referred));
+    let other = "https://other.example.com";
+    for (id, change, expected) in [
+        (&known, unbound.clone(), 422),
+        (&known, client(other, "***"), 422),
+        (&known, client(other, "new"), 200),
+        (&known, client(other, "***"), 200),
+        (&known, json!({ "oauth": { "client_id": "c", "client_secret": "***" } }), 422),
+        (&known, json!({ "oauth": null }), 200),
+        (&referred, client(other, "***"), 403),
+        (&referred, client(other, "${secret:prod}"), 403),
+        (&referred, client(ISSUER, "${secret:prod}"), 200),
+    ] {
+        let answer = operator.patch(&format!("{SERVERS}/{id}"), &change);
+        assert_eq!(answer.status(), expected, "{change}: {answer}");
     }
 }
 

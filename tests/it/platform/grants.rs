@@ -44,6 +44,38 @@ fn numbers_of_tools_say_no_more_than_the_list() {
     }
 }
 
+/// Nor for those who call it: it may quote secrets and what others have sent.
+#[test]
+fn the_words_of_a_server_are_not_for_those_who_call_it() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let caller = platform.key("caller");
+    let fake = room.fake("a").tool("echo", say::echo());
+    let fake = fake.tool("die", say::steps([say::stderr("it-was-said\n"), say::exit(3)]));
+    let id = id_of(&platform.register(&stdio("a", &fake.entry())));
+    platform.wait_status(&id, "CONNECTED");
+    let answer = platform.mcp(&caller).call("a.die", "{}").to_string();
+    assert!(answer.contains("-31001") && answer.contains("may have run"), "{answer}");
+    assert!(!answer.contains("stderr") && !answer.contains("it-was-said"), "{answer}");
+    let body = json!({ "name": "a.die", "arguments": {} });
+    let answer = platform.rest(Some(&caller)).post(CALL, &body).response.text();
+    assert!(!answer.contains("it-was-said"), "{answer}");
+    // One that does not come up is told of without its words, too.
+    let entry = json!({ "command": "sh", "args": ["-c", "echo it-was-said >&2; exit 3"] });
+    let id = id_of(&platform.register(&stdio("b", &entry)));
+    platform.wait_server(&id, "failed", LIMIT, |server| server["last_error"].is_object());
+    let answer = platform.mcp(&caller).call("b.anything", "{}").to_string();
+    assert!(answer.contains("exited with code 3"), "{answer}");
+    assert!(!answer.contains("it-was-said"), "{answer}");
+    let body = json!({ "name": "b.anything", "arguments": {} });
+    let answer = platform.rest(Some(&caller)).post(CALL, &body).response.text();
+    assert!(!answer.contains("it-was-said"), "{answer}");
+    // Those who run the servers read all of it.
+    let operator = platform.rest(Some(&platform.key("operator")));
+    let words = operator.get(&format!("{SERVERS}/{id}/stderr")).response.text();
+    assert!(words.contains("it-was-said"), "{words}");
+}
+
 /// What a server writes on its standard error is for those who run it.
 #[test]
 fn the_words_of_a_server_are_not_for_those_who_only_look() {
@@ -258,4 +290,50 @@ fn a_server_that_no_pattern_names_is_nowhere_to_be_found() {
             }
         }
     }
+}
+
+/// An operator with some tools may run servers, but not decide which ones its patterns match.
+#[test]
+fn an_operators_limit_holds_through_new_names_and_new_places() {
+    let room = Room::new();
+    let [prod, dev] = ["prod", "dev"].map(|name| {
+        let service = room.fake(name).tool("one", say::echo()).listen(Wire::Http);
+        let url = service.url().to_owned();
+        room.keep(service);
+        url
+    });
+    let platform = room.platform(&[]);
+    let body = |name: &str, url: &str| json!({ "name": name, "transport_type": "HTTP", "connection_config": { "url": url } });
+    let [prod_id, dev_id] = [("prod", &prod), ("dev", &dev)].map(|(name, url)| {
+        let id = id_of(&platform.register(&body(name, url)));
+        platform.wait_status(&id, "CONNECTED");
+        id
+    });
+    let made = json!({ "name": "some", "role": "operator", "tools": ["dev.*"] });
+    let made = platform.make_key(&made);
+    let rest = platform.rest(made["key"].as_str());
+    let at = |id: &str| format!("{SERVERS}/{id}");
+    let moved = json!({ "connection_config": { "url": prod } });
+    // What it may do: other names, and the rest of its servers.
+    rest.patch(&at(&prod_id), &json!({ "name": "prod2", "description": "x" })).is(200);
+    rest.patch(&at(&dev_id), &json!({ "description": "x" })).is(200);
+    rest.post(SERVERS, &body("other", &prod)).is(201);
+    for refused in [
+        rest.post(SERVERS, &body("dev2", &prod)).status(),
+        rest.patch(&at(&dev_id), &json!({ "name": "old" })).status(),
+    ] {
+        assert!(matches!(refused, 200 | 201), "outside of its patterns: {refused}");
+    }
+    let problem = rest.patch(&at(&prod_id), &json!({ "name": "dev" })).problem(403, "forbidden");
+    assert!(problem["hint"].is_string(), "{problem:#}");
+    rest.post(SERVERS, &body("dev", &prod)).problem(403, "forbidden");
+    platform.admin().patch(&at(&dev_id), &json!({ "name": "dev" })).is(200);
+    rest.patch(&at(&dev_id), &moved).problem(403, "forbidden");
+    rest.post(CALL, &json!({ "name": "prod2.one", "arguments": {} })).problem(404, "no-such-tool");
+    platform.wait_audit("the attempt", |record| {
+        record["action"] == "edit-server" && record["outcome"] == "refused"
+    });
+    assert_eq!(ledger::calls(&room.ledger("prod")).len(), 0);
+    // Others are not bound by a limit that they do not have.
+    platform.rest(Some(&platform.key("operator"))).patch(&at(&dev_id), &moved).is(200);
 }

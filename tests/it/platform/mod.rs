@@ -17,6 +17,7 @@ mod entrust;
 mod events;
 mod exposure;
 mod files;
+mod flood;
 mod grants;
 mod health;
 mod judged;

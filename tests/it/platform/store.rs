@@ -137,24 +137,12 @@ fn the_data_directory_and_its_key_are_their_owners_only() {
 fn k28_on_a_full_disk_writes_are_refused_whole_and_serving_goes_on() {
     let room = Room::new();
     let service = echoing(&room, "a").listen(Wire::Http);
-    std::fs::create_dir(room.path("data")).expect("the room can be written");
-    let at = |name: &str| word(room.path(name).to_str().expect("UTF-8"));
-    let (data, full, filled) = (at("data"), at("full"), at("filled"));
-    let (free, freed, fill) = (at("free"), at("freed"), at("data/fill"));
-    // A shell stays beside the platform and does as the gates say; as a child of the platform, which
-    // the second bracket prevents, it would be ended as a stray.
-    let script = format!(
-        "mount -t tmpfs -o size=4m,mode=700 none {data}; \
-         ( ( until [ -e {full} ]; do sleep 0.05; done; cat /dev/zero > {fill} || touch {filled}; \
-             until [ -e {free} ]; do sleep 0.05; done; rm {fill}; touch {freed} \
-           ) </dev/null >/dev/null 2>&1 & )"
-    );
+    let disk = SmallDisk::of(&room);
     let command = room.platform_command(&["--allow-net", "127.0.0.0/8"]);
-    let platform = Platform::start(apart(&command, &script));
+    let platform = Platform::start(disk.apart(&command));
     let id = platform.connected("a", &service);
     let before = platform.admin().get(SERVERS).is(200)["total"].clone();
-    room.open_gate("full");
-    process::wait_until("the disk is full", LIMIT, || room.path("filled").exists());
+    disk.fill();
     // What is left of the last pages may take a few more.
     let mut written = before.as_u64().expect("a number");
     let mut refused = None;
@@ -183,8 +171,7 @@ fn k28_on_a_full_disk_writes_are_refused_whole_and_serving_goes_on() {
     platform.mcp(ADMIN).assert_echo("a", "echo", "{}");
     let list = platform.admin().get(SERVERS).is(200);
     assert_eq!(list["total"], written, "nothing is half there");
-    room.open_gate("free");
-    process::wait_until("there is room", LIMIT, || room.path("freed").exists());
+    disk.free();
     process::wait_until("it is used", LIMIT, || {
         let mut body = with_secret("later", &service);
         body["auto_connect"] = false.into();
@@ -195,4 +182,52 @@ fn k28_on_a_full_disk_writes_are_refused_whole_and_serving_goes_on() {
     platform.wait_audit("a call of that time, or a loss", |record| {
         record["action"] == "call-tool" || record.to_string().contains("lost")
     });
+}
+
+/// The memory of a platform holds its key.
+#[test]
+fn a_crash_leaves_no_core_dump() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let limits = format!("/proc/{}/limits", platform.serve().process().pid().as_raw_nonzero());
+    let limits = std::fs::read_to_string(limits).expect("a process has limits");
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a line");
+    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
+}
+
+/// A disk of 4 MiB for the data of a platform. Only the platform sees it.
+pub(super) struct SmallDisk<'a> {
+    room: &'a Room,
+}
+
+impl<'a> SmallDisk<'a> {
+    pub(super) fn of(room: &'a Room) -> Self {
+        std::fs::create_dir(room.path("data")).expect("the room can be written");
+        Self { room }
+    }
+
+    pub(super) fn apart(&self, command: &Command) -> Command {
+        let at = |name: &str| word(self.room.path(name).to_str().expect("UTF-8"));
+        let (data, full, filled) = (at("data"), at("full"), at("filled"));
+        let (free, freed, fill) = (at("free"), at("freed"), at("data/fill"));
+        // A shell stays beside the platform and does as the gates say; as a child of the platform, which
+        // the second bracket prevents, it would be ended as a stray.
+        let script = format!(
+            "mount -t tmpfs -o size=4m,mode=700 none {data}; \
+             ( ( until [ -e {full} ]; do sleep 0.05; done; cat /dev/zero > {fill} || touch {filled}; \
+                 until [ -e {free} ]; do sleep 0.05; done; rm {fill}; touch {freed} \
+               ) </dev/null >/dev/null 2>&1 & )"
+        );
+        apart(command, &script)
+    }
+
+    pub(super) fn fill(&self) {
+        self.room.open_gate("full");
+        process::wait_until("the disk is full", LIMIT, || self.room.path("filled").exists());
+    }
+
+    pub(super) fn free(&self) {
+        self.room.open_gate("free");
+        process::wait_until("there is room", LIMIT, || self.room.path("freed").exists());
+    }
 }

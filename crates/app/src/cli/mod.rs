@@ -30,8 +30,8 @@ pub(crate) use own::{
     ToolsCommand, Undo,
 };
 pub(crate) use platform::{
-    Audit, AuditCommand, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags,
-    PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
+    Audit, AuditCommand, ExportAudit, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs,
+    ModelFlags, PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
 };
 pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use trunkline_control::audit::AuditExport;
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
-use super::values::{interval, store, url, variable};
+use super::values::{age, interval, moment, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
 /// health and an audit log.
@@ -37,7 +38,35 @@ pub(crate) struct PlatformFlags {
     )]
     pub(crate) health_interval: Duration,
     #[command(flatten)]
+    pub(crate) audit: AuditFlags,
+    #[command(flatten)]
     pub(crate) models: ModelFlags,
+}
+
+/// What becomes of the audit log.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AuditFlags {
+    /// Refuse calls that cannot be recorded in the audit log [default: they run, and are counted]
+    #[arg(long, help_heading = "Platform")]
+    pub(crate) audit_required: bool,
+    /// Remove records of the audit log that are older (90d, 12h) [default: they are kept for ever]
+    #[arg(long, value_name = "TIME", value_parser = age, help_heading = "Platform")]
+    pub(crate) audit_keep: Option<Duration>,
+    /// … and the oldest beyond so many
+    #[arg(
+        long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..),
+        help_heading = "Platform"
+    )]
+    pub(crate) audit_keep_records: Option<i64>,
+    /// Note the end of the audit log in FILE each minute: `audit verify --anchor FILE` finds a store that was
+    /// set back
+    #[arg(long, value_name = "FILE", help_heading = "Platform")]
+    pub(crate) audit_anchor: Option<PathBuf>,
+    /// Pass each record on: `file:PATH`, `syslog:/dev/log` or `syslog:HOST:PORT`
+    #[arg(
+        long, value_name = "PLACE", value_parser = AuditExport::parse, help_heading = "Platform"
+    )]
+    pub(crate) audit_export: Option<AuditExport>,
 }
 
 /// Models elsewhere, which are asked before the one in the program is.
@@ -116,7 +145,33 @@ pub(crate) struct Audit {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Read the whole log: is every record as it was written, and none missing?
-    Verify(MaintenanceArgs),
+    Verify(VerifyAudit),
+    /// Write records as JSON, one a line, the oldest first
+    Export(ExportAudit),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct VerifyAudit {
+    /// Compare with the end that `serve --audit-anchor FILE` noted last
+    #[arg(long, value_name = "FILE")]
+    pub(crate) anchor: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) at: MaintenanceArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExportAudit {
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+    /// From this time on (2027-01-31T12:00:00Z)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) since: Option<i64>,
+    /// Before this time
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) until: Option<i64>,
+    /// Into FILE, which must not exist [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `trunkline key …`

@@ -105,6 +105,25 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `90d`, `12h`, or as `seconds` has it.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.len() - usize::from(text.ends_with(['d', 'h'])));
+    let hours = match unit {
+        "d" => 24,
+        "h" => 1,
+        _ => return seconds(text),
+    };
+    let number: Option<u64> = number.parse().ok().filter(|number| (1..=100_000).contains(number));
+    let number = number.ok_or_else(|| "not a time (such as 90d, 12h or 30m)".to_owned())?;
+    Ok(Duration::from_secs(number * hours * 3600))
+}
+
+/// RFC 3339, as milliseconds since 1970.
+pub(super) fn moment(text: &str) -> Result<i64, String> {
+    trunkline_control::api::time::parse(text)
+        .ok_or_else(|| "not a time; write it as 2027-01-31T12:00:00Z (RFC 3339)".to_owned())
+}
+
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600 * 1000);
 

@@ -19,7 +19,7 @@ use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::commands::starting::settled;
 use crate::doctor::{
     Finding, Grade, Installed, Offered, Served, data_dir, harmless, installed, json, mismatch,
-    names, programs, repeated, start, words,
+    names, programs, readable_secrets, repeated, start, words,
 };
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
@@ -115,7 +115,9 @@ fn config(
     };
     seen.looked.push(format!("{about} with {}", counted(loaded.servers.len(), "server")));
     seen.findings.extend(loaded.warnings.iter().map(tell));
-    seen.findings.extend(repeated(&about, &std::fs::read_to_string(path).unwrap_or_default()));
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    seen.findings.extend(repeated(&about, &text));
+    seen.findings.extend(readable_secrets(path, &text));
     let search = environment.filled("PATH").unwrap_or_else(|| "/usr/bin:/bin".to_owned());
     let from_desktop = |client: &Client| client.spec().started_from != StartedFrom::Terminal;
     let installed = clients.iter().map(|(client, _)| client);

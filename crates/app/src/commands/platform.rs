@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
-use trunkline_control::api::handle::Api;
+use trunkline_control::api::handle::{Api, audit_json};
+use trunkline_control::audit::AuditKeep;
 use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::Llm;
 use trunkline_control::net::ModelPlace;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
-    ControlPlane, ProgramSearch, RegistrationRules, Settings, StartedControlPlane,
+    AuditSettings, ControlPlane, ProgramSearch, RegistrationRules, Settings, StartedControlPlane,
     StdioRegistration, StorageSettings, TokenSettings, with_logins,
 };
 use trunkline_dashboard::Dashboard;
@@ -26,7 +27,7 @@ use crate::cli::{IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
 use crate::web_services::WebServices;
-use crate::{OK, console};
+use crate::{OK, console, core_dumps};
 
 /// A control plane whose gateway does not run yet.
 #[derive(Debug)]
@@ -78,6 +79,15 @@ pub(super) fn settings(
         listen: address,
         connected_clients: ConnectedClients::default(),
         public_url: public(&flags.issuer, address),
+        audit: AuditSettings {
+            is_required: flags.audit.audit_required,
+            keep: AuditKeep {
+                age: flags.audit.audit_keep,
+                records: flags.audit.audit_keep_records,
+            },
+            anchor: flags.audit.audit_anchor.clone(),
+            export: flags.audit.audit_export.clone(),
+        },
         health_interval: flags.health_interval,
         tracer: None,
         llm: llm(&flags.models, environment)?,
@@ -188,17 +198,23 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
 
 impl PendingPlatform {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
+        // Before the key is read.
+        core_dumps::forbid();
         let reach = settings.registration.reach.clone();
         let rotate = rotate_command(&settings);
         let booted = ControlPlane::boot(settings).await.map_err(|error| error.to_string())?;
         let StartedControlPlane { plane, admin_token, is_locked, is_rotating } = booted;
         if let Some((token, file)) = admin_token {
-            // Not through the log, which may go to a file: it is shown this once.
+            // Not through the log, which may go to a file; and only to a person: a journal or a container's
+            // log is read by others, and kept.
             let file = file.display();
-            let words = format!(
-                "The admin token, shown this once (it is kept in {file}):\n\n    {}\n\n",
-                token.expose()
-            );
+            let words = match console::stderr_is_terminal() {
+                true => format!(
+                    "The admin token, shown this once (it is kept in {file}):\n\n    {}\n\n",
+                    token.expose()
+                ),
+                false => format!("The admin token was made; it is in {file}\n"),
+            };
             console::problem(&words, OK);
         }
         if is_locked {
@@ -214,6 +230,10 @@ impl PendingPlatform {
             );
         }
         let (sink, events) = EventSink::new(EVENTS);
+        let sink = match plane.audit_gate() {
+            Some(is_stuck) => sink.required(is_stuck),
+            None => sink,
+        };
         options.events = Some(sink.clone());
         options.reach = reach;
         options.logins = Some(Arc::new(plane.logins().logins().clone()));
@@ -243,6 +263,7 @@ impl PendingPlatform {
     /// Connects the platform to the running gateway.
     pub(super) fn attend(self, fleet: Fleet) -> ControlPlane {
         self.plane.attach(fleet, self.events, self.sink);
+        self.plane.follow_audit(audit_json);
         self.plane
     }
 }

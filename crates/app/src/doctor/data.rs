@@ -1,7 +1,9 @@
-//! Checks that a data directory exists and that only its owner can read it.
+//! Checks that a data directory exists and that only its owner can read it, as well as a config with secrets.
 
 use std::fs;
 use std::path::Path;
+
+use trunkline_catalog::config::literal_secrets;
 
 use super::finding::{Finding, Grade};
 
@@ -30,6 +32,28 @@ pub(crate) fn data_dir(dir: &Path) -> Vec<Finding> {
     findings.extend(PRIVATE.iter().filter_map(|name| open_to_others(&dir.join(name), "600")));
     findings.extend(not_writable(dir));
     findings
+}
+
+/// A config that others may read should refer to its secrets, not hold them.
+#[cfg(unix)]
+pub(crate) fn readable_secrets(path: &Path, text: &str) -> Option<Finding> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    let literal = literal_secrets(text);
+    let (first, others) = literal.split_first()?;
+    let more =
+        if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    (mode & 0o044 != 0).then(|| {
+        let about = path.display().to_string();
+        let problem = format!("other users of this machine may read its secrets ({first}{more})");
+        let fix = format!("chmod 600 {about}, or write ${{NAME}} and set the variable");
+        Finding::new(Grade::Warning, "config", &about, problem).fix(fix)
+    })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn readable_secrets(_path: &Path, _text: &str) -> Option<Finding> {
+    None
 }
 
 #[cfg(unix)]
@@ -69,6 +93,30 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_config_that_others_read_should_hold_no_secrets() {
+        let dir = std::env::temp_dir().join(format!("trunkline-config-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("mcp.json");
+        let literal = r#"{"mcpServers":{"a":{"command":"x","env":{"API_KEY":"hunter2"}}}}"#;
+        let referred = r#"{"mcpServers":{"a":{"command":"x","env":{"API_KEY":"${KEY}"}}}}"#;
+        for (text, mode, is_told) in [
+            (literal, 0o644, true),
+            (literal, 0o640, true),
+            (literal, 0o600, false),
+            (referred, 0o644, false),
+        ] {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let found = readable_secrets(&path, text);
+            assert_eq!(found.is_some(), is_told, "{mode:o} {text}");
+            assert!(found.is_none_or(|it| it.problem.contains("a: env.API_KEY")
+                && !it.problem.contains("hunter2")
+                && it.fix.starts_with("chmod 600 ")));
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn what_others_can_read_is_told_with_the_command_that_ends_it() {

@@ -8,7 +8,7 @@ mod results;
 mod starts;
 mod tools;
 
-pub(crate) use data::data_dir;
+pub(crate) use data::{data_dir, readable_secrets};
 pub(crate) use entries::{Installed, installed, repeated};
 pub(crate) use finding::{Finding, Grade, json, words};
 pub(crate) use program::programs;

@@ -24,8 +24,10 @@ const MOST_STEPS: usize = 1_000_000;
 pub(super) struct Resources {
     resources: Uris,
     templates: Uris,
-    /// Each running server's templates, in config order.
+    /// Each running server's templates that name a scheme, in config order.
     patterns: Vec<(usize, Vec<Template>)>,
+    /// … and those that fit URIs of any scheme.
+    catch_alls: Vec<(usize, Vec<Template>)>,
     keys: HashMap<String, usize>,
     /// The one server with URIs of a scheme; `None` if there are several.
     schemes: HashMap<String, Option<usize>>,
@@ -50,27 +52,49 @@ impl Resources {
             out.exposed(ListKind::Resources, offers, naming, warnings);
         (out.templates, out.template_page) =
             out.exposed(ListKind::Templates, offers, naming, warnings);
-        for offer in offers {
-            out.learn(offer);
-        }
+        let catch_alls: Vec<String> = offers.iter().filter_map(|offer| out.learn(offer)).collect();
         let mut owners: Vec<usize> = offers.iter().filter(has_any).map(|o| o.server).collect();
         owners.dedup();
         out.only = <[usize; 1]>::try_from(owners).ok().map(|[server]| server);
+        // A server that is alone takes nothing from anybody.
+        warnings.extend(catch_alls.into_iter().filter(|_| out.only.is_none()));
         out
     }
 
-    /// What one server's URIs look like, for those that it does not list.
-    fn learn(&mut self, offer: &Offer<'_>) {
-        let Some(listing) = offer.listing else { return };
+    /// What one server's URIs look like, for those that it does not list. A warning, if it could take what is
+    /// another's.
+    fn learn(&mut self, offer: &Offer<'_>) -> Option<String> {
+        let listing = offer.listing?;
         let templates = listing.entries(ListKind::Templates);
-        let uris = listing.entries(ListKind::Resources).iter().chain(templates);
+        let (any, named): (Vec<_>, Vec<_>) =
+            templates.iter().partition(|entry| self.takes_from_others(&entry.name, offer.server));
+        let uris = listing.entries(ListKind::Resources).iter().chain(named.iter().copied());
         for scheme in uris.filter_map(|entry| scheme(&entry.name)) {
             let owner = self.schemes.entry(scheme).or_insert(Some(offer.server));
             // Two servers with one scheme: then it says nothing about the owner.
             *owner = owner.filter(|owner| *owner == offer.server);
         }
-        let patterns = templates.iter().filter_map(|entry| Template::compile(&entry.name));
-        self.patterns.push((offer.server, patterns.collect()));
+        let warning = any.first().map(|entry| {
+            format!(
+                "the template \"{}\" of server \"{}\" fits what other servers have; it is used only \
+                 for schemes that no other server has",
+                escaped(&entry.name),
+                escaped(offer.key)
+            )
+        });
+        let of = |list: Vec<&ListingEntry>| {
+            list.into_iter().filter_map(|entry| Template::compile(&entry.name)).collect()
+        };
+        self.patterns.push((offer.server, of(named)));
+        self.catch_alls.push((offer.server, of(any)));
+        warning
+    }
+
+    /// Does this template fit URIs of any scheme, or everything of a scheme that a server before this one has?
+    fn takes_from_others(&self, template: &str, server: usize) -> bool {
+        let Some(scheme) = scheme(template) else { return true };
+        let owner = self.schemes.get(&scheme);
+        owner.is_some_and(|owner| *owner != Some(server)) && is_all_of_its_scheme(template)
     }
 
     /// The first server in config order has the URI; others have an alias for theirs. So has a URI
@@ -113,12 +137,16 @@ impl Resources {
         if let Some((server, own)) = self.alias(uri) {
             return Some(Cow::Owned(to(server, own)));
         }
-        let server = self
-            .matching(uri, TemplateReading::Strict)
-            // Strict before loose over all servers: a server whose template fits exactly goes
-            // before one that only might.
-            .or_else(|| self.matching(uri, TemplateReading::Loose))
-            .or_else(|| self.schemes.get(&scheme(uri)?).copied().flatten())
+        // Strict before loose over all servers: a server whose template fits exactly goes before one that
+        // only might.
+        let readings = [TemplateReading::Strict, TemplateReading::Loose];
+        let find =
+            |list: &[_]| readings.iter().find_map(|reading| most_specific(list, uri, *reading));
+        let owner = scheme(uri).and_then(|scheme| self.schemes.get(&scheme));
+        let server = find(&self.patterns)
+            .or_else(|| owner.copied().flatten())
+            // A server that says it has everything gets what nobody has, and nothing that is another's.
+            .or_else(|| find(&self.catch_alls).filter(|_| owner.is_none()))
             .or(self.only)?;
         Some(Cow::Owned(to(server, uri)))
     }
@@ -130,25 +158,38 @@ impl Resources {
         }
     }
 
-    /// The first server in config order with a template that could have become this URI.
-    fn matching(&self, uri: &str, reading: TemplateReading) -> Option<usize> {
-        let matches = |templates: &[Template]| {
-            let mut steps = 0;
-            templates.iter().filter(|template| template.may_match(uri)).any(|template| {
-                // Counted per server: hostile templates of one cost the others nothing.
-                steps += template.steps(uri);
-                steps <= MOST_STEPS && template.matches(uri, reading)
-            })
-        };
-        self.patterns.iter().find(|(_, templates)| matches(templates)).map(|(server, _)| *server)
-    }
-
     /// The server an alias names, and the URI as that server knows it.
     fn alias<'u>(&self, uri: &'u str) -> Option<(usize, &'u str)> {
         let (key, own) = uri.strip_prefix(ALIAS)?.split_once('/')?;
         let server = self.keys.get(&*percent_decode(key).ok()?)?;
         (!own.is_empty()).then_some((*server, own))
     }
+}
+
+/// The server with the most specific of the templates that could have become this URI; of several, the first in
+/// config order.
+fn most_specific(
+    servers: &[(usize, Vec<Template>)],
+    uri: &str,
+    reading: TemplateReading,
+) -> Option<usize> {
+    let mut best: Option<(usize, usize)> = None;
+    for (server, templates) in servers {
+        let mut steps = 0;
+        let better = |template: &&Template| {
+            // A look at the number costs less than a match.
+            best.is_none_or(|(literal, _)| template.literal_bytes() > literal)
+                && template.may_match(uri)
+        };
+        let matching = templates.iter().filter(better).filter(|template| {
+            // Counted per server: hostile templates of one cost the others nothing.
+            steps += template.steps(uri);
+            steps <= MOST_STEPS && template.matches(uri, reading)
+        });
+        let found = matching.map(Template::literal_bytes).max();
+        best = found.map(|literal| (literal, *server)).or(best);
+    }
+    best.map(|(_, server)| server)
 }
 
 fn has_any(offer: &&Offer<'_>) -> bool {
@@ -164,6 +205,15 @@ fn to(server: usize, uri: &str) -> Route {
 /// `trunkline://KEY/URI`, the key as one segment, the URI as it is.
 fn alias(key: &str, uri: &str) -> String {
     format!("{ALIAS}{}/{uri}", encode_value(key))
+}
+
+/// `db:{+x}`, `db://{+host}{/path*}`: no part of a URI behind the scheme is written out, and a variable stands
+/// for more than one segment.
+fn is_all_of_its_scheme(template: &str) -> bool {
+    let Some((_, rest)) = template.split_once(':') else { return false };
+    let is_wide = ["{+", "{/", "{#", "*}"].iter().any(|mark| rest.contains(mark));
+    let mut literals = rest.split('{').map(|piece| piece.rsplit('}').next().unwrap_or_default());
+    is_wide && literals.all(|literal| literal.bytes().all(|byte| byte == b'/'))
 }
 
 /// In lower case: schemes are the same in any.

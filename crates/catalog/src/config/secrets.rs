@@ -1,8 +1,10 @@
 //! The values of one server that must never be printed, and how text is cleaned of them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
+use super::encodings::encodings;
 use super::escape::shown;
 use super::suspect::password_in_url;
 
@@ -24,12 +26,16 @@ pub struct Secrets {
     entries: Vec<NamedSecret>,
     /// How the values start: text without a secret costs one look at this for each byte.
     starts: Starts,
+    /// Of each start, the places in `entries`, in their order.
+    by_start: HashMap<[u8; SHORTEST], Vec<usize>>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 struct NamedSecret {
     name: String,
     value: String,
+    /// How a program may encode it.
+    is_encoded: bool,
 }
 
 impl Secrets {
@@ -37,40 +43,60 @@ impl Secrets {
         Secrets::default()
     }
 
-    /// Adds a value, how it reads in a JSON log, and the parts of it that are secret alone: the
-    /// password of a URL, the token behind `Bearer`, each line of a key file.
+    /// Adds a value, how it reads in a JSON log and when it is encoded, and the parts of it that are secret
+    /// alone: the password of a URL, the token behind `Bearer`, each line of a key file.
     pub fn add(&mut self, name: &str, value: &str) {
-        self.add_one(name, value);
+        self.add_encoded(name, value);
         // Servers log in JSON, where a value is escaped and no longer found as it was written.
         for spelling in json_spellings(value) {
-            self.add_one(name, &spelling);
+            self.add_one(name, &spelling, true);
         }
         if let Some(password) = password_in_url(value) {
-            self.add_one(name, password);
+            self.add_encoded(name, password);
         }
         // `Bearer TOKEN`: programs print the token alone. Two words at most: a sentence is not cut
         // into its words.
         if let Some((_scheme, token)) = value.split_once(' ').filter(|(_, t)| !t.contains(' ')) {
-            self.add_one(name, token);
+            self.add_encoded(name, token);
         }
         if value.contains('\n') {
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
-            lines.for_each(|line| self.add_one(name, line));
+            lines.for_each(|line| self.add_one(name, line, false));
+        }
+        self.index();
+    }
+
+    /// What a program prints in base64 or as digits is the value all the same.
+    fn add_encoded(&mut self, name: &str, value: &str) {
+        if is_plain(value) {
+            return;
+        }
+        self.add_one(name, value, false);
+        for spelling in encodings(value) {
+            self.add_one(name, &spelling, true);
         }
     }
 
-    fn add_one(&mut self, name: &str, value: &str) {
-        let plain = PLAIN_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value));
+    fn add_one(&mut self, name: &str, value: &str, is_encoded: bool) {
         let known = self.entries.iter().any(|entry| entry.value == value);
-        let start = value.as_bytes().first_chunk();
-        let Some(start) = start.filter(|_| !plain && !known) else {
+        if value.len() < SHORTEST || is_plain(value) || known {
             return;
-        };
-        self.starts.add(*start);
+        }
         // Kept in order while it is filled: values are added at the start, text is cleaned for as
         // long as the server runs.
         let at = self.entries.partition_point(|entry| entry.value.len() >= value.len());
-        self.entries.insert(at, NamedSecret { name: shown(name), value: value.to_owned() });
+        let (name, value) = (shown(name), value.to_owned());
+        self.entries.insert(at, NamedSecret { name, value, is_encoded });
+    }
+
+    /// Values are few and added at the start: all are indexed anew.
+    fn index(&mut self) {
+        self.by_start.clear();
+        for (place, entry) in self.entries.iter().enumerate() {
+            let Some(start) = entry.value.as_bytes().first_chunk() else { continue };
+            self.starts.add(*start);
+            self.by_start.entry(*start).or_default().push(place);
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -79,7 +105,7 @@ impl Secrets {
 
     /// The variables and env keys whose values are kept, longest value first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.name.as_str())
+        self.entries.iter().filter(|entry| !entry.is_encoded).map(|entry| entry.name.as_str())
     }
 
     /// `text` with every secret replaced by `[redacted NAME]`; borrowed where there is none.
@@ -130,13 +156,22 @@ impl Secrets {
     /// The longest secret that starts at `at`.
     fn at(&self, bytes: &[u8], at: usize) -> Option<&NamedSecret> {
         let rest = bytes.get(at..)?;
-        self.entries.iter().find(|entry| rest.starts_with(entry.value.as_bytes()))
+        let places = self.by_start.get(rest.first_chunk()?)?.iter();
+        let mut entries = places.filter_map(|place| self.entries.get(*place));
+        entries.find(|entry| rest.starts_with(entry.value.as_bytes()))
     }
 }
 
-/// The first bytes of all values, as 1,024 bits: says yes too often, never no.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Starts([u64; 16]);
+/// The first bytes of all values, as 16,384 bits: says yes too often, never no. Twenty secrets have some 300
+/// spellings, so that one byte of fifty is looked at twice.
+#[derive(Clone, PartialEq, Eq)]
+struct Starts(Box<[u64; 256]>);
+
+impl Default for Starts {
+    fn default() -> Self {
+        Self(Box::new([0; 256]))
+    }
+}
 
 impl Starts {
     fn add(&mut self, start: [u8; SHORTEST]) {
@@ -156,7 +191,7 @@ impl Starts {
 
     /// Multiplicative hashing: the upper bits depend on every byte.
     fn slot(start: [u8; SHORTEST]) -> (usize, u32) {
-        let hash = u32::from_le_bytes(start).wrapping_mul(0x9e37_79b1) >> 22;
+        let hash = u32::from_le_bytes(start).wrapping_mul(0x9e37_79b1) >> 18;
         ((hash >> 6) as usize, hash & 63)
     }
 }
@@ -171,6 +206,10 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.names()).finish()
     }
+}
+
+fn is_plain(value: &str) -> bool {
+    PLAIN_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
 /// The text inside a JSON string, where it is not the value itself: with the usual escapes, and with
@@ -254,7 +293,50 @@ mod tests {
         assert_eq!(format!("{secrets:?}"), r#"{"B", "A"}"#);
     }
 
+    #[test]
+    fn an_encoded_secret_is_one() {
+        for text in [
+            "dXNlcjpodW50ZXIyLWFuZC1tb3Jl",     // user:hunter2-and-more
+            "aHVudGVyMi1hbmQtbW9yZQ==",         // hunter2-and-more
+            "68756e746572322d616e642d6d6f7265", // in hexadecimal digits
+            "HUNTER2-AND-MORE",
+        ] {
+            let clean = secrets(&[("A", "hunter2-and-more")]).redact(text).into_owned();
+            let is_hidden = clean.contains("[redacted A]") && clean.len() < text.len() + 8;
+            assert!(is_hidden, "{text}: {clean}");
+        }
+    }
+
+    fn in_base64(text: &str) -> String {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let bits: String = text.bytes().map(|byte| format!("{byte:08b}")).collect();
+        let mut out = String::new();
+        for chunk in bits.as_bytes().chunks(6) {
+            let chunk = format!("{:0<6}", std::str::from_utf8(chunk).unwrap());
+            out.push(char::from(LETTERS[usize::from_str_radix(&chunk, 2).unwrap()]));
+        }
+        out
+    }
+
     proptest! {
+        #[test]
+        fn no_encoded_secret_survives(
+            secret in "[ -~é]{8,40}", before in "[a-z:]{0,7}", after in "[a-z:]{0,7}",
+        ) {
+            let secrets = secrets(&[("A", &secret)]);
+            let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let base64 = in_base64(&format!("{before}{secret}{after}"));
+            let url = base64.replace('+', "-").replace('/', "_");
+            for text in [secret.clone(), secret.to_ascii_uppercase(), hex.to_uppercase(), hex, base64, url] {
+                let line = format!("{before} {text} {after}");
+                let clean = secrets.redact(&line).into_owned();
+                prop_assert!(clean.contains("[redacted A]"), "{line}: {clean}");
+                // What is left of it is what stood around it, and a letter or two of base64 at each end.
+                let left = clean.replace("[redacted A]", "").len();
+                prop_assert!(left <= 3 * (before.len() + after.len()) + 8, "{line}: {clean}");
+            }
+        }
+
         #[test]
         fn no_secret_survives(text in "[abé]{0,40}", one in "[abé]{4,6}", two in "[abé]{4,6}") {
             let secrets = secrets(&[("1", &one), ("2", &two)]);

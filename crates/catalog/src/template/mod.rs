@@ -44,6 +44,15 @@ impl Template {
             }
     }
 
+    /// How much of it is written out: of two templates that fit, the one with more says more about a URI.
+    pub(crate) fn literal_bytes(&self) -> usize {
+        let literal = |part: &TemplatePart| match part {
+            TemplatePart::Literal(text) => text.len(),
+            TemplatePart::Expression(_) => 0,
+        };
+        self.parts.iter().map(literal).sum()
+    }
+
     /// What `matches` may cost at most, in looks at one byte.
     pub(crate) fn steps(&self, uri: &str) -> usize {
         self.passes * (uri.len() + 1)

@@ -1,15 +1,24 @@
-//! The audit log of calls: never in the way of one, and nothing is lost unsaid.
+//! The audit log of calls: never in the way of one, and nothing is lost unsaid. And what becomes of the log: it is
+//! passed on, anchored and pruned.
 //!
 //! Changes by admins do not go through here: they are in the same transaction as the change.
 
+mod anchor;
 mod backlog;
+mod export;
+mod follower;
 mod log;
 mod queue;
+mod refusals;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use anchor::AuditAnchor;
 pub use backlog::Backlog;
+pub use export::AuditExport;
+pub(crate) use follower::AuditFollower;
+pub use follower::{AuditKeep, RenderRecord};
 pub use log::{AuditLog, BoxFuture, LockedLog};
 pub use queue::AuditBounds;
 pub use writer::{Audit, AuditState};

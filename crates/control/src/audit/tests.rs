@@ -77,7 +77,7 @@ fn record(action: &str) -> NewAudit {
 
 fn started(waiting: usize) -> (Arc<Memory>, Audit) {
     let log = Arc::new(Memory::default());
-    let bounds = AuditBounds { waiting, batch: 2 };
+    let bounds = AuditBounds { waiting, refused: 2, batch: 2 };
     let audit =
         Audit::start(Arc::clone(&log) as Arc<dyn AuditLog>, bounds, None, &TaskTracker::new());
     (log, audit)

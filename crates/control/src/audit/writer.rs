@@ -1,11 +1,12 @@
 //! `Audit`: takes records without waiting, and one task that writes them down.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_store::{NewAudit, StoreError};
@@ -44,6 +45,8 @@ struct AuditShared {
     backlog: Option<Backlog>,
     /// A leaf lock.
     trouble: Mutex<Option<String>>,
+    /// What happens now may not be recorded: nothing can be written, or much waits already.
+    is_stuck: Arc<AtomicBool>,
     filled: Notify,
     /// Write what there is, then stop.
     closing: CancellationToken,
@@ -65,6 +68,7 @@ impl Audit {
             queue: Mutex::new(Queue::new(bounds, left)),
             backlog,
             trouble: Mutex::new(None),
+            is_stuck: Arc::default(),
             filled: Notify::new(),
             closing: CancellationToken::new(),
             end: CancellationToken::new(),
@@ -83,14 +87,37 @@ impl Audit {
 
     /// Never waits. Without room the record is counted as lost, and a record will tell of it.
     pub fn record(&self, record: NewAudit) {
-        let fits = self.shared.queue.lock().push(record);
+        let (fits, is_crowded) = {
+            let mut queue = self.shared.queue.lock();
+            (queue.push(record), queue.is_crowded())
+        };
+        if is_crowded {
+            // Relaxed: a flag alone; nothing is read because of it.
+            self.shared.is_stuck.store(true, Ordering::Relaxed);
+        }
         if fits {
             self.shared.filled.notify_one();
         }
     }
 
+    /// So many requests like this one did not run.
+    pub fn count_refusals(&self, record: NewAudit, times: u64) {
+        self.shared.queue.lock().count_refusals(record, times);
+        self.shared.filled.notify_one();
+    }
+
     pub fn lost(&self) -> u64 {
         self.shared.queue.lock().lost()
+    }
+
+    /// True while what happens now may not be recorded.
+    pub fn is_stuck(&self) -> &Arc<AtomicBool> {
+        &self.shared.is_stuck
+    }
+
+    /// Waits until nothing will be written any more.
+    pub async fn closed(&self) {
+        self.shared.done.cancelled().await;
     }
 
     pub fn is_degraded(&self) -> bool {
@@ -133,13 +160,24 @@ async fn write(shared: &AuditShared, log: &dyn AuditLog) {
     // The first batch tells of what the process before has left.
     let mut is_first = true;
     loop {
-        let batch = shared.queue.lock().batch(now());
+        let is_closing = shared.closing.is_cancelled();
+        let (batch, next_due) = {
+            let mut queue = shared.queue.lock();
+            (queue.batch(now(), is_closing), queue.next_due())
+        };
         if batch.is_empty() {
-            if shared.closing.is_cancelled() {
+            if is_closing {
                 return;
             }
+            let due = async {
+                match next_due {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = shared.filled.notified() => {}
+                () = due => {}
                 () = shared.closing.cancelled() => {}
             }
             continue;
@@ -148,6 +186,7 @@ async fn write(shared: &AuditShared, log: &dyn AuditLog) {
         let unwritten = {
             let mut queue = shared.queue.lock();
             queue.written();
+            shared.is_stuck.store(queue.is_crowded(), Ordering::Relaxed);
             queue.unwritten()
         };
         if let Some(backlog) = shared.backlog.as_ref().filter(|_| kept || is_first) {
@@ -163,6 +202,7 @@ async fn insist(shared: &AuditShared, log: &dyn AuditLog, batch: Vec<NewAudit>) 
     let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
     while let Err(error) = attempt.append(log, &batch).await {
+        shared.is_stuck.store(true, Ordering::Relaxed);
         let before = shared.trouble.lock().replace(error.to_string());
         if before.is_none() {
             tracing::error!(%error, "audit records cannot be written to the store; they wait in memory until it answers");

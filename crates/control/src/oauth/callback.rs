@@ -61,6 +61,11 @@ impl Callback {
         }
     }
 
+    /// Does it bring a code?
+    pub fn has_code(&self) -> bool {
+        self.code.is_some() && self.error.is_none()
+    }
+
     /// The code, if this is the answer of `issuer`. Nothing of an answer is acted on or shown before
     /// it is known whose it is.
     pub(super) fn check(&self, issuer: &str, says_iss: bool) -> Result<&Secret, BadCallback> {

@@ -75,6 +75,11 @@ impl Back {
     pub fn note(&self) -> Option<&str> {
         self.0.note.as_deref()
     }
+
+    /// Who grants it.
+    pub fn issuer(&self) -> &str {
+        &self.0.issuer
+    }
 }
 
 impl OAuth {
@@ -155,6 +160,13 @@ impl OAuth {
             }
         };
         waiting.map(Back).ok_or(LoginError::Unknown)
+    }
+
+    /// Waits for a person who says that they meant it: under a new state, which only their page knows.
+    pub async fn wait_for_consent(&self, back: Back) -> Result<String, LoginError> {
+        let state = BASE64_URL_SAFE_NO_PAD.encode(random().ok_or(LoginError::Random)?);
+        self.shared.keep_waiting(&state, back.0).await?;
+        Ok(state)
     }
 
     pub async fn complete(&self, back: Back, callback: &Callback) -> Result<Granted, LoginError> {
@@ -252,22 +264,27 @@ impl OAuthState {
             scope: waiting.scope.clone(),
         };
         waiting.verifier = proof.verifier;
+        // Parked before the link is handed out: a browser may come back within the same second.
+        self.keep_waiting(&state, waiting).await?;
+        Ok(started)
+    }
+
+    async fn keep_waiting(&self, state: &str, mut waiting: WaitingLogin) -> Result<(), LoginError> {
         // Zeroized when dropped: it is the one place where the secrets of a login stand in plain
         // text.
         let (secrets, now) = (zeroize::Zeroizing::new(waiting.to_json()), self.now());
         let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
         let parked = Parked {
-            id: &id_of(&state),
+            id: &id_of(state),
             server: &waiting.server,
             secrets: &secrets,
             now,
             until: now.saturating_add(patience),
         };
-        // Parked before the link is handed out: a browser may come back within the same second.
         waiting.is_shared = self.vault.park(parked).await?;
         // Also if it is shared: who begins again needs no other client.
-        self.pending.lock().add(state, waiting, Instant::now());
-        Ok(started)
+        self.pending.lock().add(state.to_owned(), waiting, Instant::now());
+        Ok(())
     }
 
     async fn redeem(

@@ -10,7 +10,7 @@ use crate::oauth::secret::Secret;
 /// A client that somebody registered by hand, as configured for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
-    /// Where; without it, the issuer of the first login.
+    /// Where. Without it a client has no secret that is sent; its id goes to the issuer of the first login.
     pub issuer: Option<String>,
     pub client_id: String,
     pub client_secret: Option<Secret>,
@@ -59,6 +59,11 @@ pub(super) enum ClientSource {
 pub enum NoClient {
     #[error("the configured client belongs to {0}, and its credentials go nowhere else")]
     Elsewhere(String),
+    #[error(
+        "the configured client has a secret but no issuer, and the server alone names this one; set \
+         `oauth.issuer` to the issuer that the secret was given by"
+    )]
+    NoIssuer,
     #[error("it takes the client's secret in no way that is known here")]
     Method,
     #[error(
@@ -128,6 +133,10 @@ fn by_hand(
         return Err(NoClient::Elsewhere(bound.to_owned()));
     }
     let Some(secret) = &given.client_secret else { return Ok(public(&given.client_id)) };
+    // A record of an older version. What an earlier login used proves nothing: after a logout it is gone.
+    if given.issuer.is_none() {
+        return Err(NoClient::NoIssuer);
+    }
     let auth = match &issuer.auth_methods {
         None => Auth::Basic(secret.clone()), // what RFC 8414 says when nothing is said
         Some(methods) if methods.iter().any(|method| method == "client_secret_basic") => {
@@ -257,8 +266,16 @@ mod tests {
         for (at, secret_given, methods, earlier, expected) in [
             (None, None, None, None, with(Auth::None)),
             (Some("https://a"), Some("s"), None, None, with(Auth::Basic(secret()))),
-            (None, Some("s"), Some(&["client_secret_post"][..]), None, with(Auth::Post(secret()))),
-            (None, Some("s"), Some(&["private_key_jwt"]), None, Err(NoClient::Method)),
+            (
+                Some("https://a"),
+                Some("s"),
+                Some(&["client_secret_post"][..]),
+                None,
+                with(Auth::Post(secret())),
+            ),
+            (Some("https://a"), Some("s"), Some(&["private_key_jwt"]), None, Err(NoClient::Method)),
+            (None, Some("s"), None, None, Err(NoClient::NoIssuer)),
+            (None, Some("s"), None, Some("https://a"), Err(NoClient::NoIssuer)),
             (
                 Some("https://b"),
                 Some("s"),

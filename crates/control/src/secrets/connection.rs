@@ -100,8 +100,14 @@ impl Connection {
         }
         let health = self.health_check_url.as_deref();
         texts.extend(health.map(|url| (ConnectionPart::HealthCheckUrl.said(""), url)));
-        let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
-        texts.extend(secret.map(|secret| (ConnectionPart::ClientSecret.said(""), secret)));
+        let client = self.oauth.as_ref();
+        let secret = client.and_then(|client| Some((client, client.client_secret.as_deref()?)));
+        // For another issuer it stands in another place: who may change the rest of a server cannot redirect
+        // what a reference stands for.
+        texts.extend(secret.map(|(client, secret)| {
+            let issuer = client.issuer.as_deref().unwrap_or("no issuer");
+            (format!("{} for {issuer}", ConnectionPart::ClientSecret.said("")), secret)
+        }));
         texts
     }
 

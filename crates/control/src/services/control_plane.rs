@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -27,7 +28,7 @@ use super::skills::SkillService;
 use super::store_lock::StoreLock;
 use super::tools::ToolService;
 use crate::access::Refusal;
-use crate::audit::Audit;
+use crate::audit::{Audit, AuditAnchor, AuditFollower, RenderRecord};
 use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
@@ -137,6 +138,30 @@ impl ControlPlane {
         KeyGate { keys: Arc::clone(keys), issuer: issuer.clone(), rejected: Arc::clone(rejected) }
     }
 
+    /// Where nothing may run unrecorded: a flag that is true while what happens may not be recorded.
+    pub fn audit_gate(&self) -> Option<Arc<AtomicBool>> {
+        let is_required = self.settings().audit.is_required;
+        is_required.then(|| Arc::clone(self.0.audit.is_stuck()))
+    }
+
+    /// Passes the audit log on, anchors and prunes it, as far as the operator wants that; `render` says how a
+    /// record is written elsewhere.
+    pub fn follow_audit(&self, render: RenderRecord) {
+        let ControlPlaneParts { settings, store, background, audit, .. } = &*self.0;
+        let wanted = &settings.audit;
+        let follower = AuditFollower {
+            store: store.clone(),
+            keep: wanted.keep,
+            anchor: wanted.anchor.clone().map(AuditAnchor::at),
+            export: wanted.export.clone(),
+            render,
+        };
+        if follower.is_needed() {
+            let audit = audit.clone();
+            background.spawn(async move { follower.run(audit.closed()).await });
+        }
+    }
+
     /// Counts a request over REST that was not let in.
     pub fn reject(&self, refusal: Refusal, source: IpAddr) {
         self.0.identity.rejected.count_rejected(refusal, source, clock::now());
@@ -155,11 +180,11 @@ impl ControlPlane {
             return;
         }
         // Set once, before the first event can be lost; read by the metrics only.
-        *overview.sink.lock() = Some(sink);
+        *overview.sink.lock() = Some(sink.clone());
         let reconciler = Arc::clone(&loops.reconciler);
         background.spawn(async move { reconciler.run().await });
         let consumer = Arc::clone(&loops.consumer);
-        background.spawn(async move { consumer.run(events).await });
+        background.spawn(async move { consumer.run(events, &sink).await });
         let monitor = Arc::clone(&loops.monitor);
         background.spawn(async move { monitor.run().await });
         let skills = Arc::clone(skills);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use trunkline_catalog::config::Transport;
 use trunkline_store::NewAudit;
 
@@ -12,14 +13,16 @@ use super::connections::{ConnectionOpener, may_log_in};
 use super::directory::{ServerEntry, ServerOrigin};
 use super::events::{EventBus, ServerEvent};
 use super::live::LiveServers;
-use super::records::{own_record, server_record};
+use super::records::{hex, own_record, server_record};
 use super::settings::Settings;
 use crate::audit::Audit;
 use crate::clock;
 use crate::fault::{Problem, ProblemKind};
 use crate::keys::Actor;
 use crate::logins::Logins;
-use crate::oauth::{self, Callback, Granted, LoginError, OAuth, Registered, Secret, VaultError};
+use crate::oauth::{
+    self, Back, Callback, Granted, LoginError, OAuth, Registered, Secret, VaultError,
+};
 
 /// How long a person may take, as `oauth` has it.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -40,6 +43,31 @@ struct LoginTarget {
 pub struct LoggedIn {
     pub id: String,
     pub name: String,
+}
+
+/// A browser that has come back.
+#[derive(Debug)]
+pub(crate) enum CameBack {
+    LoggedIn(LoggedIn),
+    /// It is not known to be the one that the login was begun in: its person has to agree.
+    Asks(ConsentQuestion),
+}
+
+/// What a person is asked before what they have granted is kept, and what their answer has to carry.
+#[derive(Debug)]
+pub(crate) struct ConsentQuestion {
+    pub(crate) server: String,
+    /// Who began the login.
+    pub(crate) principal: String,
+    pub(crate) issuer: String,
+    /// In the place of the state.
+    pub(crate) ticket: String,
+    pub(crate) callback: Callback,
+}
+
+/// What a browser shows that a login was begun in: no other site can give it this cookie.
+pub(crate) fn browser_proof(state: &str) -> String {
+    hex(&Sha256::new().chain_update("trunkline login ").chain_update(state).finalize())
 }
 
 /// A login that has begun.
@@ -108,14 +136,47 @@ impl LoginService {
         })
     }
 
-    /// The browser has come back. The server, or why it did not work.
-    pub(crate) async fn finish(&self, query: &str) -> Result<LoggedIn, String> {
+    /// The browser has come back, with this proof that the login was begun in it. Why it did not work.
+    ///
+    /// Whoever logs in grants access in their name to everybody here. So nobody may have a browser of
+    /// somebody else finish a login: one that does not show the proof is asked first.
+    pub(crate) async fn came_back(
+        &self,
+        query: &str,
+        proof: Option<&str>,
+    ) -> Result<CameBack, String> {
         let callback = Callback::parse(query).map_err(|bad| bad.to_string())?;
         // An answer with an unknown state belongs to no login: there is nothing to record.
         let back = self.logins.oauth().came_back(&callback.state).await;
         let back = back.map_err(|error| error.to_string())?;
+        if !callback.has_code() || proof == Some(&browser_proof(&callback.state)) {
+            return self.finish(back, &callback).await.map(CameBack::LoggedIn);
+        }
         let record = record_of(back.note().unwrap_or_default());
-        let finished = self.logins.complete(back, &callback).await;
+        let issuer = back.issuer().to_owned();
+        let ticket = self.logins.oauth().wait_for_consent(back).await;
+        Ok(CameBack::Asks(ConsentQuestion {
+            server: record.server_name.unwrap_or_default(),
+            principal: record.principal,
+            issuer,
+            ticket: ticket.map_err(|error| error.to_string())?,
+            callback,
+        }))
+    }
+
+    /// A person has agreed on the page that asked them, which has given their browser this proof.
+    pub(crate) async fn agreed(&self, form: &str, proof: Option<&str>) -> Result<LoggedIn, String> {
+        let callback = Callback::parse(form).map_err(|bad| bad.to_string())?;
+        if proof != Some(&browser_proof(&callback.state)) {
+            return Err("this browser was not asked; begin the login again".to_owned());
+        }
+        let back = self.logins.oauth().came_back(&callback.state).await;
+        self.finish(back.map_err(|error| error.to_string())?, &callback).await
+    }
+
+    async fn finish(&self, back: Back, callback: &Callback) -> Result<LoggedIn, String> {
+        let record = record_of(back.note().unwrap_or_default());
+        let finished = self.logins.complete(back, callback).await;
         let name = record.server_name.clone().unwrap_or_default();
         let (outcome, detail) = match &finished {
             Ok(Granted { issuer, .. }) => ("ok", format!("granted by {issuer}")),
@@ -184,7 +245,7 @@ impl LoginService {
             Transport::Remote { url, .. } if is_free => {
                 let scope = client.as_ref().map(|client| client.scopes.join(" "));
                 let client = client.map(|client| Registered {
-                    issuer: None,
+                    issuer: client.issuer,
                     client_id: client.client_id,
                     client_secret: client.client_secret.map(Secret::new),
                 });

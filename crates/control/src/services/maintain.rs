@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use trunkline_store::{AuditVerdict, NewAudit, Store, StoreOptions, StoreUrl};
+use trunkline_store::{AuditFilter, AuditHead, AuditRecord, AuditVerdict, NewAudit};
+use trunkline_store::{Store, StoreError, StoreOptions, StoreUrl};
 
 use super::boot::{BootError, audit_key, options};
 use super::secrets::{self, RemovalRule, SecretNotRemoved, SecretWrite};
@@ -12,13 +13,98 @@ use crate::secrets::{
     FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, SecretUser, rotate,
 };
 
-/// Reads the whole audit log: is every record as it was written, and the last one the last?
-pub async fn verify_audit(url: &StoreUrl, key: &KeySource) -> Result<AuditVerdict, BootError> {
+/// Reads the whole audit log: is every record as it was written, and the last one the last? With an end that was
+/// noted elsewhere: does the log still have it?
+pub async fn verify_audit(
+    url: &StoreUrl,
+    key: &KeySource,
+    anchor: Option<AuditHead>,
+) -> Result<AuditVerdict, BootError> {
     let store = Store::open(url, options(&key.existing()?)).await?;
-    let verdict = store.verify_audit().await;
+    let verdict = match (store.verify_audit().await, anchor) {
+        (Ok(AuditVerdict::Verified { first, records, last_hash }), Some(anchor)) => {
+            let broken = compare(&store, anchor, first, records).await;
+            broken.map(|it| it.unwrap_or(AuditVerdict::Verified { first, records, last_hash }))
+        }
+        (verdict, _) => verdict,
+    };
     store.close().await;
     Ok(verdict?)
 }
+
+/// `None`: the log has the record that was its end when the anchor was written, or has removed it since.
+async fn compare(
+    store: &Store,
+    anchor: AuditHead,
+    first: i64,
+    records: i64,
+) -> Result<Option<AuditVerdict>, StoreError> {
+    let last = first + records - 1;
+    if anchor.seq > last {
+        let why = format!(
+            "it is missing: the anchor knows {} records; the store was set back to an older state",
+            anchor.seq
+        );
+        return Ok(Some(AuditVerdict::Broken { seq: last + 1, why }));
+    }
+    let at = AuditFilter {
+        since_seq: Some(anchor.seq),
+        until_seq: Some(anchor.seq),
+        ..AuditFilter::default()
+    };
+    let hash = match store.audit(at, 1).await?.first() {
+        Some(record) => record.hash,
+        // Removed. Of those only the last is known.
+        None => match store.audit_checkpoint().await?.filter(|pruned| pruned.seq == anchor.seq) {
+            Some(pruned) => pruned.hash,
+            None => return Ok(None),
+        },
+    };
+    let why =
+        "it is not the one that the anchor knows: the store was set back, and written to since";
+    let broken = AuditVerdict::Broken { seq: anchor.seq, why: why.to_owned() };
+    Ok((hash != anchor.hash).then_some(broken))
+}
+
+/// Which records are wanted, in milliseconds since 1970: from `since` on, before `until`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AuditSpan {
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+}
+
+/// Reads records some at a time, the oldest first. `take` says whether to go on.
+pub async fn export_audit(
+    url: &StoreUrl,
+    key: &KeySource,
+    span: AuditSpan,
+    mut take: impl FnMut(&[AuditRecord]) -> bool,
+) -> Result<(), BootError> {
+    let store = Store::open(url, options(&key.existing()?)).await?;
+    let first = store.audit_checkpoint().await?.map_or(0, |pruned| pruned.seq);
+    let last = store.audit_head().await?.map_or(0, |head| head.seq);
+    let mut at = first;
+    while at < last {
+        let filter = AuditFilter {
+            since_seq: Some(at + 1),
+            until_seq: Some(at + EXPORT_PAGE),
+            since: span.since,
+            until: span.until,
+            ..AuditFilter::default()
+        };
+        let mut records = store.audit(filter, usize::try_from(EXPORT_PAGE).unwrap_or(1)).await?;
+        records.reverse();
+        if !take(&records) {
+            break;
+        }
+        at += EXPORT_PAGE;
+    }
+    store.close().await;
+    Ok(())
+}
+
+/// As many as the store gives at once.
+const EXPORT_PAGE: i64 = 1_000;
 
 /// Why the key was not changed.
 #[derive(Debug, thiserror::Error)]

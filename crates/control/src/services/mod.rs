@@ -40,9 +40,13 @@ pub use events::{EventBus, NumberedEvent, ServerEvent};
 pub use gate::KeyGate;
 pub(crate) use grants::sees;
 pub(crate) use live::Diagnosis;
-pub(crate) use logins::{CALLBACK, CLIENT_NAME, DOCUMENT, StartedLogin};
+pub(crate) use logins::{
+    CALLBACK, CLIENT_NAME, CameBack, ConsentQuestion, DOCUMENT, StartedLogin, browser_proof,
+};
 pub use logins::{LoggedIn, LoginService};
-pub use maintain::{ChangeKeyError, SecretsError, StoreSecrets, change_key, verify_audit};
+pub use maintain::{
+    AuditSpan, ChangeKeyError, SecretsError, StoreSecrets, change_key, export_audit, verify_audit,
+};
 pub use overview::OverviewService;
 pub(crate) use overview::{ListSize, Overview};
 pub use page::{Page, Paged};
@@ -55,8 +59,8 @@ pub(crate) use servers::{
     ServerEdit, ServerReport, StderrLines,
 };
 pub use settings::{
-    ProgramSearch, RegistrationRules, Settings, StdioRegistration, StorageSettings, TokenSettings,
-    VariableLookup,
+    AuditSettings, ProgramSearch, RegistrationRules, Settings, StdioRegistration, StorageSettings,
+    TokenSettings, VariableLookup,
 };
 pub use skills::{SkillService, SuggestionDecision};
 pub(crate) use skills::{SkillSummary, ToolSkills};

@@ -40,8 +40,15 @@ const OUTCOMES: [(&str, &str); 12] = [
 ];
 
 /// What is written down without anybody having asked for it.
-const UNASKED: [&str; 6] =
-    ["change-status", "login", "lose-audit-records", "lose-login", "show-token", "use-mcp"];
+const UNASKED: [&str; 7] = [
+    "change-status",
+    "login",
+    "lose-audit-records",
+    "lose-login",
+    "prune-audit",
+    "show-token",
+    "use-mcp",
+];
 
 pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
     let wish = ActivityFilter::read(&request.query);
@@ -299,6 +306,7 @@ fn row(record: &Value) -> Markup {
             td.nowrap { (ago(&text(record, "at"), now())) }
             th scope="row" {
                 a href={ "/activity/" (seq) } { (what(record)) }
+                @if let Some(count) = record["count"].as_u64() { " × " (count) }
                 span.sub.narrow { (badge(&text(record, "outcome"))) }
                 @let detail = text(record, "detail");
                 @if !detail.is_empty() { span.sub { (short(&detail, 160)) } }

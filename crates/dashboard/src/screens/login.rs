@@ -3,9 +3,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_control::access::Action;
+use trunkline_control::api::handle::login_cookie;
 use trunkline_http::encode;
 
 use super::servers::{API, place, word};
+use super::sign_in::is_secure;
 use crate::layout::{self, Shell};
 use crate::page::{Page, PageResult};
 use crate::page_request::PageRequest;
@@ -39,7 +41,12 @@ pub(super) async fn begin(request: &PageRequest<'_>) -> PageResult {
             }
         }
     };
-    Ok(layout::page(request, &shell, &content))
+    let page = layout::page(request, &shell, &content);
+    // The browser that comes back is this one: it need not be asked who began the login.
+    Ok(match login_cookie(url, is_secure(request.state, request.visit)) {
+        Some(cookie) => page.header("Set-Cookie", cookie),
+        None => page,
+    })
 }
 
 pub(super) async fn end(request: &PageRequest<'_>) -> PageResult {

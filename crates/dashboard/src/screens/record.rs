@@ -89,6 +89,9 @@ fn ended(record: &Value) -> Markup {
             (words(&outcome))
             @if took.is_some() { " It took " (millis(took)) "." }
         }
+        @if let Some(count) = record["count"].as_u64() {
+            p { "This record stands for " (count) " requests, counted over a minute." }
+        }
         @let detail = text(record, "detail");
         @if !detail.is_empty() { p.dim { (short(&detail, 2_000)) } }
         @let (server, tool) = (text(record, "server_id"), text(record, "tool"));

@@ -1,6 +1,7 @@
 //! `Client`: one client as the rest of the gateway sees it: the calls it has open, what it can do, and
 //! where messages for it leave (`Responder`).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Debug;
@@ -16,6 +17,7 @@ use trunkline_wire::{Edits, Id, Message};
 use crate::call::Level;
 use crate::call::question::{Abilities, Questions};
 use crate::era::Stamp;
+use crate::error::CallError;
 use crate::gate::{Grant, Pass};
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame, LINE, Outbox};
@@ -137,6 +139,12 @@ impl Client {
 
     pub(crate) fn who(&self) -> Option<Arc<str>> {
         self.who.get().cloned()
+    }
+
+    /// As this client may read it. What a server writes to stderr is for those who run it: where callers have
+    /// to say who they are, they are others.
+    pub(crate) fn shown<'e>(&self, error: &'e CallError) -> Cow<'e, CallError> {
+        if self.who.get().is_some() { error.without_stderr() } else { Cow::Borrowed(error) }
     }
 
     /// Names the authenticated caller behind this client.

@@ -227,7 +227,7 @@ impl ReplyTo {
         if let Some(record) = &self.record {
             record.failed(error);
         }
-        let era = self.request_era.era();
+        let (era, error) = (self.request_era.era(), self.client.shown(error));
         let response = self.id.with_token(|id| error.response_in(era, id));
         let code = i64::from(error.code_in(era));
         self.sink.refuse(code, Payload::Owned(response), &Edits::new(), touched);

@@ -1,5 +1,6 @@
 //! Calls of tools from inside this process, without a client's session.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,7 +142,7 @@ pub(super) fn no_such_server(id: &str) -> CallFailure {
 /// The request as the server gets it.
 fn prepared(server: &Server, call: &ToolCall) -> Result<Vec<u8>, CallFailure> {
     let ToolCall { tool, arguments, meta, is_behind, .. } = call;
-    let Some(listing) = server.listing() else { return Err(absent(server)) };
+    let Some(listing) = server.listing() else { return Err(absent(server, call)) };
     let filter = server.filter();
     let mut tools = listing.tools().iter();
     let known = tools.find(|known| known.name == *tool && (*is_behind || filter.shows(tool)));
@@ -224,11 +225,14 @@ fn absence(server: &Server) -> CallError {
     CallError::ServerAbsent { server: server.key.to_string(), why: server.absence() }
 }
 
-fn absent(server: &Server) -> CallFailure {
+/// For whoever asked from inside: who has to say who that is reads nothing of the server's stderr.
+fn absent(server: &Server, call: &ToolCall) -> CallFailure {
+    let error = absence(server);
+    let error = if call.who.is_some() { error.without_stderr() } else { Cow::Borrowed(&error) };
     let state = server.status().state.word();
     CallFailure {
         may_retry: true,
-        ..failure(FailureKind::Unavailable { state }, &absence(server).to_string())
+        ..failure(FailureKind::Unavailable { state }, &error.to_string())
     }
 }
 

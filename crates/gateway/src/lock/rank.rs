@@ -190,6 +190,8 @@ ranks! {
     OutboxQueue
     /// Bytes are encrypted while an outbox is written.
     TlsStream
+    /// A leaf: refusals come from everywhere.
+    RefusedCounts
     /// A leaf: orders are given from everywhere.
     PumpOrders
 }

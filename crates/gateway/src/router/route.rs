@@ -147,7 +147,7 @@ pub(super) fn subtool<'a>(
     };
     let owner = custom.subtool(&server, &tool).map_err(|refusal| match refusal {
         SubtoolRefusal::NotRunning { .. } => {
-            CallError::ServerAbsent { server: server.into_owned(), why: refusal.to_string() }
+            CallError::ServerAbsent { server: server.into_owned(), why: refusal.to_string().into() }
         }
         _ => CallError::InvalidParams(refusal.to_string()),
     })?;

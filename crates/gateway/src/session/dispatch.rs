@@ -232,6 +232,9 @@ fn send(
     let Some(server) = asked.snapshot.server(place) else {
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
+    if asked.session.context.events.as_ref().is_some_and(|events| !events.may_run()) {
+        return asked.turn_away(&CallError::NotRecorded, touched);
+    }
     let Some(connection) = asked.snapshot.connection(place) else {
         let is_shared = server.definition.share == Share::Shared;
         if is_shared || asked.session.context.exclusive {

@@ -49,7 +49,8 @@ impl SessionRequest<'_> {
     }
 
     pub(super) fn refuse(&self, error: &CallError, touched: &mut FlushSet) {
-        refuse_in(self.era.era(), self.message.id(), error, self.sink, touched);
+        let error = self.client.shown(error);
+        refuse_in(self.era.era(), self.message.id(), &error, self.sink, touched);
     }
 
     /// Refuses a request that reaches no server, and records it.

@@ -82,7 +82,8 @@ fn answer(
         NamedIn::Call => asked.turn_away(&error, touched),
         NamedIn::MetaTool => {
             asked.record_without_server(Some(name), Outcome::Refused);
-            answer_as_tool(asked, &Err(error.to_string()), touched);
+            let why = asked.client.shown(&error).to_string();
+            answer_as_tool(asked, &Err(why), touched);
         }
     }
 }

@@ -38,6 +38,8 @@ impl AuditHead {
 }
 
 const SETTING: &str = "audit.head";
+/// The last of the records that were removed from the beginning of the log.
+const CHECKPOINT: &str = "audit.checkpoint";
 
 /// None if nothing was ever logged. Corrupt if it is not one that we have written.
 pub(crate) async fn current(
@@ -55,7 +57,43 @@ pub(super) async fn remember(
     head: AuditHead,
     keys: &[AuditKey],
 ) -> Result<(), StoreError> {
+    if keys.len() > 1 {
+        // The key is being changed: what it authenticates is written with the new one.
+        if let Some(pruned) = checkpoint(session, keys).await? {
+            remember_checkpoint(session, pruned, keys).await?;
+        }
+    }
     setting::put(session, SETTING, encode(head, keys.first())).await
+}
+
+/// None if the log begins with its first record. Corrupt if it is not one that we have written.
+pub(crate) async fn checkpoint(
+    session: &mut Session,
+    keys: &[AuditKey],
+) -> Result<Option<AuditHead>, StoreError> {
+    match setting::get(session, CHECKPOINT).await? {
+        Some(stored) => decode_checkpoint(&stored, keys).map(Some).map_err(StoreError::corrupt),
+        None => Ok(None),
+    }
+}
+
+pub(super) async fn remember_checkpoint(
+    session: &mut Session,
+    pruned: AuditHead,
+    keys: &[AuditKey],
+) -> Result<(), StoreError> {
+    // Marked, so that an old end of the log cannot be passed off as its beginning.
+    let marked = encode(AuditHead { seq: -pruned.seq, hash: pruned.hash }, keys.first());
+    setting::put(session, CHECKPOINT, marked).await
+}
+
+fn decode_checkpoint(stored: &[u8], keys: &[AuditKey]) -> Result<AuditHead, &'static str> {
+    let marked = decode(stored, keys)
+        .map_err(|_| "the beginning of the audit log was not written with this key")?;
+    match marked.seq {
+        seq if seq < 0 => Ok(AuditHead { seq: -seq, hash: marked.hash }),
+        _ => Err("the beginning of the audit log is none"),
+    }
 }
 
 const HASHED: u8 = 1;

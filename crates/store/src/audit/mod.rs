@@ -2,16 +2,19 @@
 
 mod chain;
 mod head;
+mod prune;
 mod query;
 mod record;
 mod verify;
 
 pub use head::{AuditHead, AuditKey};
+pub use prune::{AuditRetention, PrunedAudit};
 pub use query::{AuditFilter, TextMatch};
 pub use record::{AuditRecord, NewAudit};
 pub use verify::AuditVerdict;
 
 pub(crate) use chain::append;
-pub(crate) use head::current as head;
+pub(crate) use head::{checkpoint, current as head};
+pub(crate) use prune::prune;
 pub(crate) use query::query;
 pub(crate) use verify::{begin, next};

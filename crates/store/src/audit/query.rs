@@ -50,6 +50,20 @@ pub(crate) async fn query(
     session.rows(&sql, values).await?.into_iter().map(AuditRecord::read).collect()
 }
 
+/// The last of the records at the beginning of the log that are all from before this time.
+pub(super) async fn last_before(
+    session: &mut Session,
+    before: i64,
+) -> Result<Option<i64>, StoreError> {
+    // Clocks jump: what follows on a newer record stays with it.
+    let sql = "SELECT COALESCE((SELECT MIN(seq) - 1 FROM audit WHERE at >= $1), \
+               (SELECT MAX(seq) FROM audit))";
+    match session.row(sql, vec![before.into()]).await? {
+        Some(mut row) => row.maybe_int(),
+        None => Ok(None),
+    }
+}
+
 fn condition(filter: AuditFilter) -> (String, Vec<Value>) {
     let is_part = filter.match_mode == TextMatch::Contains;
     let [tool, action, principal] = match is_part {

@@ -22,6 +22,8 @@ pub struct NewAudit {
     pub detail: Option<String>,
     pub duration_us: Option<i64>,
     pub request_id: Option<String>,
+    /// For how many like this one it stands; `None`: for itself.
+    pub count: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct AuditRecord {
 
 pub(super) const COLUMNS: &str = "seq, at, principal, credential_id, address, action, server_id, \
                                   server_name, tool, argument_hash, outcome, detail, \
-                                  duration_us, request_id, prev_hash, hash";
+                                  duration_us, request_id, count, prev_hash, hash";
 
 /// Before every encoding, so that no hash of another kind or version is mistaken for one of these.
 const DOMAIN: &[u8] = b"trunkline audit 1";
@@ -68,6 +70,7 @@ impl AuditRecord {
             what.detail.into(),
             what.duration_us.into(),
             what.request_id.into(),
+            what.count.into(),
             self.prev_hash.to_vec().into(),
             self.hash.to_vec().into(),
         ]
@@ -90,6 +93,7 @@ impl AuditRecord {
                 detail: row.maybe_text()?,
                 duration_us: row.maybe_int()?,
                 request_id: row.maybe_text()?,
+                count: row.maybe_int()?,
             },
             prev_hash: row.hash()?,
             hash: row.hash()?,
@@ -121,6 +125,10 @@ fn hash(seq: i64, what: &NewAudit, prev_hash: &[u8; 32]) -> [u8; 32] {
         field(&mut context, text.map(String::as_bytes));
     }
     integer(&mut context, what.duration_us);
+    // Absent from records of older versions, whose hashes stay what they are.
+    if what.count.is_some() {
+        integer(&mut context, what.count);
+    }
     let mut hash = [0; 32];
     hash.copy_from_slice(context.finish().as_ref());
     hash
@@ -182,6 +190,7 @@ mod tests {
             detail: text("d"),
             duration_us: Some(7),
             request_id: text("r"),
+            count: None,
         }
     }
 
@@ -204,6 +213,7 @@ mod tests {
             ("detail", |r| r.what.detail = None),
             ("duration_us", |r| r.what.duration_us = None),
             ("request_id", |r| r.what.request_id = None),
+            ("count", |r| r.what.count = Some(1)),
             ("prev_hash", |r| r.prev_hash[31] ^= 1),
             ("hash", |r| r.hash[0] ^= 1),
             ("a text moved to its neighbour", |r| {

@@ -10,8 +10,16 @@ use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditVerdict {
-    Verified { records: i64, last_hash: [u8; 32] },
-    Broken { seq: i64, why: String },
+    /// `first`: those before it were removed by the rules of retention.
+    Verified {
+        first: i64,
+        records: i64,
+        last_hash: [u8; 32],
+    },
+    Broken {
+        seq: i64,
+        why: String,
+    },
 }
 
 /// Where the log ends: what comes later is checked another time.
@@ -20,10 +28,16 @@ pub(crate) async fn begin(
     keys: &[AuditKey],
 ) -> Result<AuditChecker, StoreError> {
     let last = last_seq(session).await?.unwrap_or(0);
+    let start = match head::checkpoint(session, keys).await {
+        Ok(pruned) => pruned.unwrap_or(AuditHead::EMPTY),
+        // From its first record on: one that was removed is missing.
+        Err(StoreError::Corrupt { .. }) => AuditHead::EMPTY,
+        Err(error) => return Err(error),
+    };
     Ok(match head::current(session, keys).await {
-        Ok(head) => AuditChecker::new(head.unwrap_or(AuditHead::EMPTY), last),
+        Ok(head) => AuditChecker::new(start, head.unwrap_or(AuditHead::EMPTY), last),
         // Up to the last record all may be well, but nobody can say that it is the last.
-        Err(StoreError::Corrupt { reason }) => AuditChecker::without_end(last, reason),
+        Err(StoreError::Corrupt { reason }) => AuditChecker::without_end(start, last, reason),
         Err(error) => return Err(error),
     })
 }
@@ -42,6 +56,8 @@ pub(crate) async fn next(
 /// What has been checked so far.
 #[derive(Debug)]
 pub(crate) struct AuditChecker {
+    /// The last record that was removed.
+    start: AuditHead,
     checked: AuditHead,
     end: Result<AuditHead, String>,
     /// The last record that was there at the beginning.
@@ -58,12 +74,12 @@ pub(crate) struct AuditRange {
 }
 
 impl AuditChecker {
-    fn new(end: AuditHead, last: i64) -> Self {
-        Self { checked: AuditHead::EMPTY, end: Ok(end), last, limit: PAGE }
+    fn new(start: AuditHead, end: AuditHead, last: i64) -> Self {
+        Self { start, checked: start, end: Ok(end), last, limit: PAGE }
     }
 
-    fn without_end(last: i64, why: String) -> Self {
-        Self { checked: AuditHead::EMPTY, end: Err(why), last, limit: PAGE }
+    fn without_end(start: AuditHead, last: i64, why: String) -> Self {
+        Self { start, checked: start, end: Err(why), last, limit: PAGE }
     }
 
     pub(crate) fn wants(&self) -> AuditRange {
@@ -109,7 +125,10 @@ impl AuditChecker {
                 broken(end.seq + 1, format!("it was added: the log had {} records", end.seq))
             }
             Ok(end) if end.hash != hash => broken(seq, "it is not the one that was last".into()),
-            Ok(_) => AuditVerdict::Verified { records: seq, last_hash: hash },
+            Ok(_) => {
+                let records = seq - self.start.seq;
+                AuditVerdict::Verified { first: self.start.seq + 1, records, last_hash: hash }
+            }
         }
     }
 }
@@ -137,7 +156,7 @@ mod tests {
 
     fn judge(records: &[AuditRecord], end: AuditHead) -> AuditVerdict {
         let last = records.last().map_or(0, |record| record.seq);
-        let mut checker = AuditChecker::new(end, last);
+        let mut checker = AuditChecker::new(AuditHead::EMPTY, end, last);
         for record in records {
             if let Err(verdict) = checker.take(record) {
                 return verdict;
@@ -198,8 +217,8 @@ mod tests {
             tamper(&mut records);
             let found = match judge(&records, end) {
                 AuditVerdict::Broken { seq, .. } => Some(seq),
-                AuditVerdict::Verified { records, last_hash } => {
-                    assert_eq!((records, last_hash), (5, end.hash), "{name}");
+                AuditVerdict::Verified { first, records, last_hash } => {
+                    assert_eq!((first, records, last_hash), (1, 5, end.hash), "{name}");
                     None
                 }
             };
@@ -209,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_empty_log_is_whole() {
-        let whole = AuditVerdict::Verified { records: 0, last_hash: [0; 32] };
+        let whole = AuditVerdict::Verified { first: 1, records: 0, last_hash: [0; 32] };
         assert_eq!(judge(&[], AuditHead::EMPTY), whole);
     }
 }

@@ -4,10 +4,10 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 4;
+pub(super) const KNOWN: i64 = 5;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4];
+pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -224,5 +224,33 @@ const STEP_4: &[Statement] = &[
             decided_at INTEGER,
             decided_by TEXT
         ) STRICT",
+    ),
+];
+
+/// Version 5: records of the audit that stand for several refusals; the oldest records can be removed, up to one
+/// that is remembered.
+const STEP_5: &[Statement] = &[
+    Both("ALTER TABLE audit ADD COLUMN count INTEGER"),
+    Both("CREATE TABLE audit_pruned (seq INTEGER NOT NULL) STRICT"),
+    Both("INSERT INTO audit_pruned (seq) VALUES (0)"),
+    Sqlite(
+        "DROP TRIGGER audit_stays;
+         CREATE TRIGGER audit_stays BEFORE DELETE ON audit
+         WHEN OLD.seq > (SELECT max(seq) FROM audit_pruned)
+         BEGIN SELECT RAISE(ABORT, 'records of the audit are never removed but by retention'); END;",
+    ),
+    Postgres(
+        "CREATE FUNCTION trunkline.audit_goes() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN
+            IF OLD.seq > (SELECT max(seq) FROM trunkline.audit_pruned) THEN
+              RAISE EXCEPTION ''records of the audit are never removed but by retention'';
+            END IF;
+            RETURN OLD;
+          END';
+         DROP TRIGGER audit_keeps ON audit;
+         CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit
+         FOR EACH ROW EXECUTE FUNCTION trunkline.audit_stays();
+         CREATE TRIGGER audit_goes BEFORE DELETE ON audit
+         FOR EACH ROW EXECUTE FUNCTION trunkline.audit_goes();",
     ),
 ];

@@ -1,8 +1,8 @@
 //! The audit log: one chain, whoever writes; nothing in it is changed unnoticed.
 
 use trunkline_store::{
-    AuditFilter, AuditKey, AuditRecord, AuditVerdict, NewAudit, Store, StoreError, StoreOptions,
-    TextMatch,
+    AuditFilter, AuditKey, AuditRecord, AuditRetention, AuditVerdict, NewAudit, Store, StoreError,
+    StoreOptions, TextMatch,
 };
 
 use crate::on_both;
@@ -15,6 +15,8 @@ on_both! { audit:
     the_database_itself_refuses_changes,
     every_change_behind_its_back_is_found,
     a_log_whose_end_was_forged_is_not_continued,
+    the_oldest_records_go_and_the_rest_is_proven,
+    who_removes_records_and_has_no_key_is_found_out,
     several_stores_write_one_chain,
 }
 
@@ -42,6 +44,7 @@ async fn records_are_read_as_they_were_written_newest_first(place: &Place) {
         detail: Some("said: \"no\"\n".to_owned()),
         duration_us: Some(-1),
         request_id: Some(String::new()),
+        count: Some(i64::MAX),
         ..call(i64::MIN, "t")
     };
     let all: Vec<NewAudit> = (0..700).map(|at| call(at, "x")).chain([full.clone()]).collect();
@@ -53,7 +56,7 @@ async fn records_are_read_as_they_were_written_newest_first(place: &Place) {
     assert_eq!(found[0].prev_hash, found[1].hash);
     let last_hash = found[0].hash;
     let verdict = store.verify_audit().await.unwrap();
-    assert_eq!(verdict, AuditVerdict::Verified { records: 702, last_hash });
+    assert_eq!(verdict, AuditVerdict::Verified { first: 1, records: 702, last_hash });
     let head = store.audit_head().await.unwrap().unwrap();
     assert_eq!((head.seq, head.hash), (702, last_hash));
 }
@@ -225,6 +228,58 @@ async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
     let renewed = Store::open(&place.url, StoreOptions { audit_keys: vec![new] }).await.unwrap();
     let verdict = renewed.verify_audit().await.unwrap();
     assert!(matches!(verdict, AuditVerdict::Verified { records: 3, .. }), "{verdict:?}");
+}
+
+async fn the_oldest_records_go_and_the_rest_is_proven(place: &Place) {
+    let store = place.open().await;
+    // The clock has jumped back: what follows on a newer record stays with it.
+    let times = [1, 2, 50, 3, 4, 100, 101, 102];
+    store.append_audit(times.map(|at| call(at, "a")).to_vec()).await.unwrap();
+    let by_time = |before| AuditRetention { before: Some(before), records: None };
+    assert_eq!(store.prune_audit(by_time(1)).await.unwrap(), None);
+    let pruned = store.prune_audit(by_time(10)).await.unwrap().unwrap();
+    assert_eq!((pruned.removed, pruned.last.seq, pruned.is_partial), (2, 2, false));
+    assert_eq!(store.audit_checkpoint().await.unwrap(), Some(pruned.last));
+    let verified = async |store: &Store| match store.verify_audit().await.unwrap() {
+        AuditVerdict::Verified { first, records, .. } => (first, records),
+        broken @ AuditVerdict::Broken { .. } => panic!("{broken:?}"),
+    };
+    assert_eq!(verified(&store).await, (3, 6));
+    let by_number = AuditRetention { before: None, records: Some(3) };
+    assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 3);
+    assert_eq!(store.prune_audit(by_number).await.unwrap(), None);
+    assert_eq!(verified(&store).await, (6, 3));
+    // The newest stays, whatever its age, and the chain goes on.
+    assert_eq!(store.prune_audit(by_time(1_000)).await.unwrap().unwrap().removed, 2);
+    store.append_audit(vec![call(200, "b")]).await.unwrap();
+    assert_eq!(verified(&store).await, (8, 2));
+    for sql in ["DELETE FROM audit WHERE seq = 8", "DELETE FROM audit"] {
+        let refused = place.tamper(sql).await.unwrap_err();
+        assert!(refused.contains("records of the audit are never removed"), "{sql}: {refused}");
+    }
+    // A new key authenticates the beginning, too.
+    let [new, old] = [1, 9].map(|byte| AuditKey::new([byte; 32]));
+    let rotated = StoreOptions { audit_keys: vec![new.clone(), old] };
+    let rotated = Store::open(&place.url, rotated).await.unwrap();
+    rotated.append_audit(vec![call(201, "c")]).await.unwrap();
+    let renewed = Store::open(&place.url, StoreOptions { audit_keys: vec![new] }).await.unwrap();
+    assert_eq!(verified(&renewed).await, (8, 3));
+}
+
+async fn who_removes_records_and_has_no_key_is_found_out(place: &Place) {
+    let store = place.open().await;
+    store.append_audit((1..=9).map(|at| call(at, "a")).collect()).await.unwrap();
+    let old_end = "CREATE TABLE h AS SELECT * FROM settings WHERE name = 'audit.head'";
+    place.tamper(old_end).await.unwrap();
+    store.append_audit((10..=20).map(|at| call(at, "a")).collect()).await.unwrap();
+    let cut = "UPDATE audit_pruned SET seq = 9; DELETE FROM audit WHERE seq <= 9;";
+    place.tamper(cut).await.unwrap();
+    let missing = |verdict| matches!(verdict, AuditVerdict::Broken { seq: 1, .. });
+    assert!(missing(store.verify_audit().await.unwrap()));
+    // An end of the log that was genuine once is no beginning of it.
+    let forged = "INSERT INTO settings SELECT 'audit.checkpoint', value FROM h";
+    place.tamper(forged).await.unwrap();
+    assert!(missing(store.verify_audit().await.unwrap()));
 }
 
 async fn several_stores_write_one_chain(place: &Place) {

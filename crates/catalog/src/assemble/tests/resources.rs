@@ -117,7 +117,9 @@ fn co_2_an_expanded_template_finds_its_server() {
             ("u://users/7", Some(r#"0 "u://users/7""#)),
             ("u://users/listed", Some(r#"2 "u://users/listed""#)),
             ("u://repos/x/y", Some(r#"1 "u://repos/x/y""#)),
-            ("u://repos/x/deep", Some(r#"0 "u://repos/x/deep""#)),
+            // Both fit: more of the second is written out.
+            ("u://repos/x/deep", Some(r#"1 "u://repos/x/deep""#)),
+            ("u://else/x/deep", Some(r#"0 "u://else/x/deep""#)),
             ("u://mail/me@x.org", Some(r#"1 "u://mail/me@x.org""#)),
             ("u://other", None),
             ("broken://x", Some(r#"0 "broken://x""#)),
@@ -159,6 +161,36 @@ fn co_1_who_alone_has_the_scheme_or_resources_at_all_is_asked() {
     );
     let one = [stopped("a"), resources("b", &["file:///x"]), server("c", Tools, "[]")];
     check(&assemble(&one), &[("none://z", Some(r#"1 "none://z""#)), ("", Some(r#"1 """#))]);
+}
+
+/// Whatever its place is: it may have been registered to listen to others.
+#[test]
+fn co_2_a_template_for_everything_takes_nothing_from_others() {
+    let own = || {
+        resources("own", &["db://main/users"])
+            .and(Templates, r#"[{"uriTemplate":"db://main/{table}"}]"#)
+    };
+    let thief = || templates("thief", &["{+x}", "{scheme}://{+rest}", "db{+x}"]);
+    let late = || templates("late", &["db:{+x}", "db://{+host}{/path*}"]);
+    let shared = || templates("shared", &["git://{repo}"]);
+    for servers in [[own(), shared(), thief(), late()], [thief(), own(), shared(), late()]] {
+        let place = |name: &str| servers.iter().position(|server| server.key == name).unwrap();
+        let catalog = assemble(&servers);
+        let [own, shared, thief] = ["own", "shared", "thief"].map(place);
+        for (uri, owner) in [
+            ("db://main/users", own),
+            ("db://main/orders", own),
+            ("db://other/deep/er", own),
+            ("DB://Main", own),
+            ("git://x", shared),
+            ("nobodys://x", thief),
+        ] {
+            assert_eq!(resource(&catalog, uri), Some(format!("{owner} \"{uri}\"")), "{uri}");
+        }
+        let warnings = catalog.warnings.join("\n");
+        assert!(warnings.contains("\"{+x}\" of server \"thief\""), "{warnings}");
+        assert!(warnings.contains("\"db:{+x}\" of server \"late\""), "{warnings}");
+    }
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn filter(query: &Query, page: &Page) -> AuditFilter {
     }
 }
 
-fn shown(record: &AuditRecord) -> Value {
+/// A record as REST and exports show it.
+pub fn shown(record: &AuditRecord) -> Value {
     let what = &record.what;
     let hash: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
     let view = AuditView {
@@ -74,6 +75,7 @@ fn shown(record: &AuditRecord) -> Value {
         detail: what.detail.as_deref(),
         duration_us: what.duration_us,
         request_id: what.request_id.as_deref(),
+        count: what.count,
         hash: &hash,
     };
     view.json()

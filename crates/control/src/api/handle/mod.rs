@@ -19,7 +19,9 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
+pub use self::audit::shown as audit_json;
 pub use self::inside::Inside;
+pub use self::logins::login_cookie;
 use super::answer::ApiResponse;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;

@@ -2,7 +2,7 @@
 
 use trunkline_catalog::config::{RemoteKind, Transport};
 
-use super::oauth::OAuthClient;
+use super::oauth::OAUTH_CLIENT;
 use crate::api::schema::{
     Case, EnumValues, Field, MapSchema, Schema, TextFormat, TextRule, optional, required, text,
     words,
@@ -79,7 +79,7 @@ pub(super) const HEALTH_CHECK_URL: Field = optional(
 .example("\"https://github-mcp.example.com/health\"");
 pub(super) const OAUTH: Field = optional(
     "oauth",
-    Schema::Nullable(&OAuthClient::SCHEMA),
+    Schema::Nullable(&OAUTH_CLIENT),
     "Who Trunkline is to the server's authorization server, where that cannot be found out.",
 );
 

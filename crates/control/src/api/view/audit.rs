@@ -46,6 +46,8 @@ answer! {
         /// Microseconds.
         #[example = 450200] pub duration_us: Option<i64>,
         pub request_id: Option<&'a str>,
+        /// For how many requests like this one it stands: refusals of one caller are counted over a minute.
+        pub count: Option<i64>,
         /// Over this record and the hash of the one before, in hexadecimal digits.
         #[example = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"]
         pub hash: &'a str,
@@ -83,6 +85,7 @@ mod tests {
             detail: None,
             duration_us: Some(1200),
             request_id: None,
+            count: Some(990),
             hash: "00",
         };
         let list = AuditList { records: vec![record.json()], next_cursor: None };

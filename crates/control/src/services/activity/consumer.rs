@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use trunkline_catalog::name::escaped;
-use trunkline_gateway::{CallEnded, Event, Outcome};
+use trunkline_gateway::{CallEnded, Event, EventSink, Outcome};
 use trunkline_store::NewAudit;
 
 use crate::access::{KeyId, read_label};
@@ -37,7 +37,7 @@ pub(crate) struct EventConsumer {
 
 impl EventConsumer {
     /// Everything the data plane tells, until the end.
-    pub(crate) async fn run(&self, mut events: mpsc::Receiver<Event>) {
+    pub(crate) async fn run(&self, mut events: mpsc::Receiver<Event>, sink: &EventSink) {
         let mut batch = Vec::new();
         loop {
             let count = tokio::select! {
@@ -48,6 +48,7 @@ impl EventConsumer {
                 break;
             }
             batch.drain(..).for_each(|event| self.consume(&event));
+            self.count_refused(sink);
             if count == MOST_AT_ONCE {
                 continue;
             }
@@ -60,6 +61,7 @@ impl EventConsumer {
         while let Ok(event) = events.try_recv() {
             self.consume(&event);
         }
+        self.count_refused(sink);
     }
 
     fn consume(&self, event: &Event) {

@@ -1,10 +1,11 @@
 //! Requests over MCP that are no calls of tools, as audit records.
 
-use trunkline_gateway::{Outcome, RequestEnded};
+use trunkline_gateway::{EventSink, Outcome, RequestEnded};
 use trunkline_store::NewAudit;
 
 use super::consumer::{EventConsumer, at, counted, detail};
 use crate::access::read_label;
+use crate::clock;
 use crate::services::records::{hex, principal_of};
 
 impl EventConsumer {
@@ -34,6 +35,26 @@ impl EventConsumer {
             duration_us: server.map(|_| duration),
             ..NewAudit::default()
         });
+    }
+}
+
+impl EventConsumer {
+    /// Refusals that came faster than they can be recorded one by one.
+    pub(super) fn count_refused(&self, sink: &EventSink) {
+        for ((who, method), times) in sink.take_refused() {
+            let (credential, address) = read_label(&who);
+            let credential = Some(credential).filter(|it| !it.is_empty());
+            let record = NewAudit {
+                at: clock::now(),
+                principal: principal_of(&self.keys, credential),
+                credential_id: credential.map(str::to_owned),
+                address: address.filter(|address| !address.is_empty()).map(str::to_owned),
+                action: action(&method),
+                outcome: counted(Outcome::Refused).as_str().to_owned(),
+                ..NewAudit::default()
+            };
+            self.audit.count_refusals(record, times);
+        }
     }
 }
 

@@ -60,8 +60,14 @@ impl Reconciler {
         // Once for all servers: each would ask the store for the same list.
         let changes = self.secret_changes().await;
         let mut specs = Vec::new();
-        for entry in directory.reachable() {
-            let ServerOrigin::Api(record, _) = &entry.origin else { continue };
+        let registered = directory.reachable().filter_map(|entry| match &entry.origin {
+            ServerOrigin::Api(record, _) => Some((entry, record)),
+            ServerOrigin::File { .. } => None,
+        });
+        let mut registered: Vec<_> = registered.collect();
+        // In the order of their registration: what two of them offer stays with the one that had it first.
+        registered.sort_by_key(|(_, record)| (record.created_at, record.id.clone()));
+        for (entry, record) in registered {
             let spec = match entry.wanted {
                 true => self.wanted_spec(fleet, record, &changes).await.map(Some),
                 false => Ok(None),

@@ -68,6 +68,7 @@ impl ServerService {
         // Permissions first: a caller without them learns nothing about names and networks.
         self.check_command(&connection.transport, action, &name, by)?;
         self.check_references(None, &connection, action, &name, by)?;
+        self.check_limit(None, (&name, &connection), action, by)?;
         self.check_name(&name)?;
         self.check_places(&connection)?;
         let (id, at) = (new_id()?, clock::now());
@@ -136,6 +137,7 @@ impl ServerService {
         self.check_references(Some(&opened), &connection, action, &before.name, by)?;
         check_left_secrets(&left_secrets, &opened, &connection)?;
         let name = name.unwrap_or_else(|| before.name.clone());
+        self.check_limit(Some((&before.name, &opened)), (&name, &connection), action, by)?;
         if name != before.name {
             self.check_name(&name)?;
         }

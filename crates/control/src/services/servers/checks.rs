@@ -6,9 +6,9 @@ use trunkline_catalog::config::Transport;
 use trunkline_http::reach::ReachRefused;
 use trunkline_store::NewAudit;
 
-use super::secret_binding::new_reference;
+use super::secret_binding::{leads_elsewhere, new_reference};
 use super::service::ServerService;
-use crate::access::Action;
+use crate::access::{Action, Grants, Role};
 use crate::clock;
 use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
@@ -71,6 +71,34 @@ impl ServerService {
         let why = format!("a reference (`${{…}}`, in {place}) takes the role admin");
         self.record_attempt(action, server, &why, by);
         let hint = "write the value itself, or let an admin register or change the server";
+        Err(Problem::new(ProblemKind::Forbidden, why).hint(hint))
+    }
+
+    /// A key for some tools names servers by patterns. If it decided itself which server has a name that they
+    /// match, or where that server is, they would be no limit. Admins may make keys without one. Attempts are
+    /// recorded.
+    pub(super) fn check_limit(
+        &self,
+        before: Option<(&str, &Connection)>,
+        (name, after): (&str, &Connection),
+        action: Action,
+        by: Actor<'_>,
+    ) -> Result<(), Problem> {
+        let grants = by.principal.grants();
+        let is_limited = matches!(grants, Grants::Only(_)) && by.principal.role() < Role::Admin;
+        let stays = before.is_some_and(|(known, before)| {
+            known == name && !leads_elsewhere(&before.transport, &after.transport)
+        });
+        if !is_limited || stays || !grants.touches(name) {
+            return Ok(());
+        }
+        let why = format!(
+            "the tools of this key are limited, and its patterns match `{name}`: it may not decide \
+             which server that is"
+        );
+        self.record_attempt(action, before.map_or(name, |(known, _)| known), &why, by);
+        let hint =
+            "choose a name that they do not match, or use a key that is not limited to tools";
         Err(Problem::new(ProblemKind::Forbidden, why).hint(hint))
     }
 

@@ -35,6 +35,10 @@ pub(super) fn edits(before: ServerVersion<'_>, after: ServerVersion<'_>) -> Stri
         let value = |it: Option<u32>| it.map_or_else(none, |value| setting.in_words(value));
         summary.text(setting.name, &value(was), &value(is));
     }
+    let issuer = |it: &Connection| {
+        it.oauth.as_ref().and_then(|client| client.issuer.clone()).unwrap_or_else(none)
+    };
+    summary.text("oauth.issuer", &issuer(from), &issuer(to));
     if from.oauth != to.oauth {
         summary.0.push("oauth: changed".to_owned());
     }

@@ -24,6 +24,7 @@ pub(super) fn check_left_secrets(
     before: &Connection,
     after: &Connection,
 ) -> Result<(), Problem> {
+    check_left_client(left, before, after)?;
     if left.is_empty() || !leads_elsewhere(&before.transport, &after.transport) {
         return Ok(());
     }
@@ -38,8 +39,33 @@ pub(super) fn check_left_secrets(
     Err(Problem::invalid(faults.collect()).hint(hint))
 }
 
+/// The secret of a client belongs to its issuer, wherever the server is.
+fn check_left_client(
+    left: &[Pointer],
+    before: &Connection,
+    after: &Connection,
+) -> Result<(), Problem> {
+    let place = Pointer::root().key("oauth").key("client_secret");
+    let (from, to) = (issuer(before), issuer(after));
+    // A client that is taken away takes its secret along.
+    if from == to || after.oauth.is_none() || !left.contains(&place) {
+        return Ok(());
+    }
+    let why = match from {
+        Some(from) => format!("was given for {from}"),
+        None => "was given without an issuer".to_owned(),
+    };
+    let to = to.unwrap_or("another one");
+    let why = format!("{why} and is not sent to {to}: give its value anew in the same request");
+    Err(Problem::invalid(vec![RequestFault::at(&place, why)]))
+}
+
+fn issuer(connection: &Connection) -> Option<&str> {
+    connection.oauth.as_ref()?.issuer.as_deref()
+}
+
 /// To another origin, or to another program.
-fn leads_elsewhere(before: &Transport, after: &Transport) -> bool {
+pub(super) fn leads_elsewhere(before: &Transport, after: &Transport) -> bool {
     match (before, after) {
         (Transport::Remote { url: from, .. }, Transport::Remote { url: to, .. }) => {
             // Another path at the same origin is the same server. A URL whose origin cannot be told

@@ -13,6 +13,7 @@ use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
 use crate::access::WithoutToken;
+use crate::audit::{AuditExport, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::Llm;
@@ -36,6 +37,7 @@ pub struct Settings {
     pub connected_clients: ConnectedClients,
     /// How browsers and authorization servers reach this, without a slash at the end.
     pub public_url: Option<String>,
+    pub audit: AuditSettings,
     /// Between two health checks of a server.
     pub health_interval: Duration,
     /// Follows requests; asked for what it has lost.
@@ -52,6 +54,18 @@ pub struct StorageSettings {
     pub data_dir: PathBuf,
     pub store: StoreUrl,
     pub key: KeySource,
+}
+
+/// What becomes of the audit log.
+#[derive(Debug, Clone, Default)]
+pub struct AuditSettings {
+    /// What cannot be recorded does not run.
+    pub is_required: bool,
+    pub keep: AuditKeep,
+    /// Where its end is noted, outside the store.
+    pub anchor: Option<PathBuf>,
+    /// Where it is passed on to.
+    pub export: Option<AuditExport>,
 }
 
 /// Which tokens are taken besides API keys. `Debug` shows none.

@@ -1,5 +1,6 @@
 //! A call over REST: which tool it is for, whether the asker may call it, and what its server answers.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trunkline_catalog::name::escaped;
@@ -76,6 +77,13 @@ impl ToolService {
         call: ToolCallRequest<'_>,
         by: Actor<'_>,
     ) -> Result<ToolAnswer, Refused> {
+        // Relaxed: a flag alone; nothing is read because of it.
+        if self.settings.audit.is_required && self.audit.is_stuck().load(Ordering::Relaxed) {
+            let why = "the call cannot be recorded in the audit log, and nothing runs unrecorded \
+                       (--audit-required); it did not run";
+            let refused = RefusedCall { server: None, tool: call.name.to_owned() };
+            return Err((Problem::new(ProblemKind::StoreUnavailable, why), Some(refused)));
+        }
         let directory = self.live.directory();
         let refused = |problem: Problem, server: Option<About>, tool: &str| {
             (problem, Some(RefusedCall { server, tool: tool.to_owned() }))

@@ -416,7 +416,7 @@ impl Link {
             "server `{server}` fails its health checks: it gets no calls until it passes one or is \
              replaced"
         );
-        CallError::ServerAbsent { server, why }
+        CallError::ServerAbsent { server, why: why.into() }
     }
 
     /// Does anybody wait for the answer to this request?

@@ -11,7 +11,7 @@ use trunkline_catalog::config::{ServerSpec, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
 
 use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
-use crate::error::CallError;
+use crate::error::{Absence, CallError};
 use crate::events::Event;
 use crate::identity::Identity;
 use crate::limits::{STDERR_SHOWN, WAITING_TIME};
@@ -474,16 +474,18 @@ impl Server {
     }
 
     /// Why a call to this server cannot be made now, in words for whoever called.
-    pub(crate) fn absence(&self) -> String {
+    pub(crate) fn absence(&self) -> Absence {
         let key = &self.key;
         let status = self.status.borrow();
         let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
-        match &status.state {
-            State::Initializing => format!("server `{key}` is still starting; try again soon"),
-            State::Idle => format!("server `{key}` sleeps until it is needed; try again"),
-            State::Running => format!("server `{key}` is running and does not offer this"),
-            State::Failed(failure) => format!("server `{key}` {failure}{retry}"),
-            State::Stopped => format!("server `{key}` is stopped"),
-        }
+        let (what, quoted) = match &status.state {
+            State::Initializing => ("is still starting; try again soon".to_owned(), None),
+            State::Idle => ("sleeps until it is needed; try again".to_owned(), None),
+            State::Running => ("is running and does not offer this".to_owned(), None),
+            State::Failed(failure) => (format!("{}{retry}", failure.brief()), failure.quoted()),
+            State::Stopped => ("is stopped".to_owned(), None),
+        };
+        let quoted = quoted.map(|quoted| format!("; {quoted}")).unwrap_or_default();
+        Absence { why: format!("server `{key}` {what}"), quoted }
     }
 }
