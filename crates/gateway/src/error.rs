@@ -18,6 +18,7 @@ const RUNTIME_GONE: i32 = -31012;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
+const TOO_MANY_SUBSCRIPTIONS: i32 = -31014;
 /// To a server: its question was not answered in time.
 pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
@@ -126,6 +127,11 @@ pub(crate) enum CallError {
     TurnedOut,
     #[error("the client has ended its session; the call was cancelled and {}", ran(*.may_have_run))]
     SessionEnded { may_have_run: bool },
+    #[error(
+        "too many subscriptions: one session (or one subscriptions/listen) may have {uris} resources, and {bytes} \
+         bytes of URIs; unsubscribe from some first"
+    )]
+    TooManySubscriptions { uris: usize, bytes: usize },
     /// A mistake of ours.
     #[error(
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
@@ -207,6 +213,7 @@ impl CallError {
             Self::RuntimeGone { .. } => RUNTIME_GONE,
             Self::TurnedOut => TURNED_OUT,
             Self::SessionEnded { .. } => SESSION_ENDED,
+            Self::TooManySubscriptions { .. } => TOO_MANY_SUBSCRIPTIONS,
             Self::Internal(_) => INTERNAL_ERROR,
         }
     }
@@ -247,6 +254,7 @@ impl CallError {
             | Self::BadState(_)
             | Self::NoPrefix { .. }
             | Self::TurnedOut
+            | Self::TooManySubscriptions { .. }
             | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -422,6 +430,7 @@ mod tests {
             TURNED_OUT,
             TURNED_DOWN,
             SESSION_ENDED,
+            TOO_MANY_SUBSCRIPTIONS,
             NOT_ANSWERED,
             CLIENT_GONE,
         ];

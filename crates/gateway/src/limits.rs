@@ -350,8 +350,11 @@ pub(crate) const KNOWN_TASKS: usize = 10_000;
 pub(crate) const TASKS_LISTED: Duration = Duration::from_secs(10);
 /// `subscriptions/listen` requests that may be open, all clients together: as many as connections.
 pub(crate) const LISTENERS: usize = 10_000;
-/// Resources in one of them.
-pub(crate) const LISTENED_URIS: usize = 1000;
+/// Resources that one session, or one `subscriptions/listen`, may subscribe to, and the bytes of their URIs: a
+/// thousand of the longest that browsers take. All `subscriptions/listen` together hold so many bytes.
+pub(crate) const SUBSCRIBED_URIS: usize = 1000;
+pub(crate) const SUBSCRIBED_BYTES: usize = 1024 * 1024;
+pub(crate) const LISTENED_BYTES: usize = 64 * 1024 * 1024;
 
 /// What the waits that go through [`shortened`] are divided by. Set once, before anything waits.
 static WAIT_DIVISOR: AtomicU32 = AtomicU32::new(1);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id, Message};
 
 use crate::call::question::{Abilities, Questions};
-use crate::call::{Level, ResponseSink};
+use crate::call::{Level, ResponseSink, SubscriptionQuota};
 use crate::era::Stamp;
 use crate::gate::{Grant, Pass};
 use crate::lock::{Mutex, rank};
@@ -42,6 +42,8 @@ pub(crate) struct Client {
     /// Knows whether the client is still there; only where it need not stay connected.
     // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
+    /// The resources it is subscribed to.
+    pub(crate) subscribed: Arc<SubscriptionQuota>,
 }
 
 /// What a front knows of a client that need not be connected between its requests.

@@ -7,6 +7,7 @@ mod question;
 mod record;
 mod response_sink;
 mod stateless;
+mod subscription_quota;
 mod trace;
 
 use std::cell::Cell;
@@ -20,6 +21,7 @@ pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
 pub(crate) use response_sink::{Discard, Payload, Responder, ResponseSink};
 pub(crate) use stateless::{Refused, Stateless};
+pub(crate) use subscription_quota::{SubscriptionQuota, SubscriptionShare, TOO_MANY_SUBSCRIPTIONS};
 
 use crate::deadlines::Tick;
 use crate::era::Era;

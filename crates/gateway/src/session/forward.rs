@@ -72,6 +72,7 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
             Subscribed::ServerAsked => {
                 return confirm_when_asked(&asked, connection, uri.into_owned());
             }
+            Subscribed::Refused(error) => return asked.refuse(&error, touched),
         }
     }
     if let (Some(server), None) =
@@ -279,6 +280,7 @@ enum Subscribed {
     /// The server has been asked in its own way; the client may rely on it when it has taken that.
     ServerAsked,
     Done,
+    Refused(CallError),
 }
 
 /// Records that the client subscribes to a resource, or does so no longer.
@@ -292,8 +294,11 @@ fn subscribe(
     match to.action {
         ResourceAction::Plain => Subscribed::PassOn,
         ResourceAction::Subscribe => {
-            let is_first = !subscriptions.uris().iter().any(|known| known == uri);
-            subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
+            let added = subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
+            let is_first = match added {
+                Ok(is_first) => is_first,
+                Err(error) => return Subscribed::Refused(error),
+            };
             if connection.link.era() == Era::Legacy {
                 return Subscribed::PassOn;
             }
