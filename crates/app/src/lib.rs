@@ -18,6 +18,7 @@ mod logging;
 mod logins;
 mod memory;
 mod nesting;
+mod openness;
 mod own_config;
 mod rest;
 mod schema;

@@ -4,15 +4,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use trunkline_control::api::handle::Api;
 use trunkline_control::services::ControlPlane;
-use trunkline_gateway::{Attachment, WebReply, WebRequest};
+use trunkline_gateway::{Attachment, BodyRule, WebReply, WebRequest};
 
 use crate::api_client::ApiError;
 use crate::form::Form;
 use crate::guard::{self, CrossSite};
-use crate::login_throttle::LoginThrottle;
 use crate::page::Page;
 use crate::page_request::{DashboardState, LIVE, PageRequest};
 use crate::routes::{self, Access, Method, Route, RouteMatch, Screen};
@@ -23,6 +21,8 @@ use crate::{assets, layout, live};
 
 /// Forms of people; arguments of a tool are the longest of them.
 const MOST_BODY: usize = 4 * 1024 * 1024;
+/// Forms of whoever has not signed in: a token, and where to go then.
+const MOST_OF_STRANGERS: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct Dashboard(Arc<DashboardState>);
@@ -33,7 +33,6 @@ impl Dashboard {
             api: Api::new(plane),
             sessions: Sessions::default(),
             trials: Trials::default(),
-            doorman: Mutex::new(LoginThrottle::default()),
             start: Instant::now(),
         }))
     }
@@ -57,8 +56,19 @@ impl Attachment for Dashboard {
         routes::owns(path)
     }
 
-    fn body_limit(&self, _path: &str) -> usize {
-        MOST_BODY
+    fn body_rule(&self, head: &WebRequest) -> BodyRule {
+        match routes::find(&head.method, head.path()) {
+            RouteMatch::Route(Route { method: Method::Post, access: Access::Open, .. }, _) => {
+                BodyRule::Stranger(MOST_OF_STRANGERS)
+            }
+            RouteMatch::Route(Route { method: Method::Post, .. }, _) => {
+                match session_of(&self.0, head) {
+                    Some(_) => BodyRule::Caller(MOST_BODY),
+                    None => BodyRule::Unread,
+                }
+            }
+            _ => BodyRule::Unread,
+        }
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {

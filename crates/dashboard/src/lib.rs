@@ -34,7 +34,6 @@ mod guard;
 mod layout;
 mod lenient_json;
 mod live;
-mod login_throttle;
 mod page;
 mod page_request;
 mod routes;

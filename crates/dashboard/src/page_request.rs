@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use trunkline_control::access::Principal;
 use trunkline_control::api::handle::Api;
 use trunkline_gateway::WebRequest;
 
 use crate::form::Form;
 use crate::guard;
-use crate::login_throttle::LoginThrottle;
 use crate::session::{Notice, Session, Sessions};
 use crate::trials::Trials;
 
@@ -20,7 +18,6 @@ pub(crate) struct DashboardState {
     pub(crate) api: Api,
     pub(crate) sessions: Sessions,
     pub(crate) trials: Trials,
-    pub(crate) doorman: Mutex<LoginThrottle>,
     /// What monotonic times are counted from.
     pub(crate) start: Instant,
 }

@@ -190,6 +190,12 @@ impl Principal {
 }
 
 impl Refusal {
+    /// Could whoever shows it be guessing? A token that was good once was not guessed, and nobody guesses the
+    /// signature of an issuer.
+    pub fn is_guess(self) -> bool {
+        matches!(self, Self::Malformed | Self::Unknown | Self::Key(KeyFault::Wrong))
+    }
+
     /// Should the request be answered with 401 (who are you?) or with 403 (not you)?
     pub fn status(self) -> u16 {
         match self {

@@ -38,6 +38,7 @@ pub use control_plane::ControlPlane;
 pub(crate) use directory::{ServerEntry, ServerOrigin};
 pub use events::{EventBus, NumberedEvent, ServerEvent};
 pub use gate::KeyGate;
+pub(crate) use gate::TOO_MANY_WRONG;
 pub(crate) use grants::sees;
 pub(crate) use live::Diagnosis;
 pub(crate) use logins::{CALLBACK, CLIENT_NAME, DOCUMENT, StartedLogin};

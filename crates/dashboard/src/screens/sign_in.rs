@@ -2,6 +2,7 @@
 
 use maud::html;
 use trunkline_control::access::{Action, Principal, Refusal};
+use trunkline_control::api::handle::NotRecognised;
 use trunkline_gateway::WebRequest;
 
 use crate::form::{Form, encode};
@@ -39,25 +40,22 @@ pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page
 
 /// Somebody has sent it.
 pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
-    let source = visit.peer.ip();
-    let waiting = state.doorman.lock().wait(source, state.now());
-    if let Some(wait) = waiting {
-        let seconds = wait.as_secs() + 1;
-        let words = format!("Too many wrong tokens. Try again in {seconds} s.");
-        return page(visit, 429, Some(&words)).header("Retry-After", seconds.to_string());
-    }
     let form = Form::read_body(&visit.body);
     let token = form.filled("token").unwrap_or_default();
-    let known = state.api.recognise(token, visit.peer).await;
-    match known.and_then(|known| known.require(Action::ReadSelf).map(|()| known)) {
-        Ok(principal) => {
-            state.doorman.lock().record_success(source);
-            begin(state, visit, principal, &place_of(form.get("next")))
+    let known = match state.api.recognise(token, visit.peer).await {
+        Ok(known) => known,
+        Err(NotRecognised { wait: Some(seconds), .. }) => {
+            let words = format!(
+                "Too many wrong tokens came from your address. A right one is taken at once; wait {seconds} s \
+                 before you guess again."
+            );
+            return page(visit, 429, Some(&words)).header("Retry-After", seconds.to_string());
         }
-        Err(refusal) => {
-            state.doorman.lock().record_failure(source, state.now());
-            page(visit, 401, Some(words(refusal)))
-        }
+        Err(NotRecognised { refusal, .. }) => return page(visit, 401, Some(words(refusal))),
+    };
+    match known.require(Action::ReadSelf) {
+        Ok(()) => begin(state, visit, known, &place_of(form.get("next"))),
+        Err(refusal) => page(visit, 401, Some(words(refusal))),
     }
 }
 

@@ -5,7 +5,7 @@ mod conn;
 mod event_stream;
 mod reply;
 
-pub(crate) use body_budget::{BodyBudget, BodyShare};
+pub(crate) use body_budget::{BodyBudget, BodySender, BodyShare};
 pub(crate) use conn::{Clock, Conn, OpenReply, RequestStage, StatelessCall, SweepAction};
 pub(crate) use event_stream::{EVENTS, EventStream, MESSAGE};
 pub(crate) use reply::{HeaderFields, JSON, Reply, ReplyMode};
