@@ -39,6 +39,7 @@ mod page_request;
 mod routes;
 mod screens;
 mod session;
+mod signed_in;
 mod tool_result;
 mod trials;
 

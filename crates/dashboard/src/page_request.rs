@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::Semaphore;
 use trunkline_control::access::Principal;
 use trunkline_control::api::handle::Api;
 use trunkline_gateway::WebRequest;
@@ -18,7 +19,9 @@ pub(crate) struct DashboardState {
     pub(crate) api: Api,
     pub(crate) sessions: Sessions,
     pub(crate) trials: Trials,
-    /// What monotonic times are counted from.
+    /// Held while the store is asked for a session that is not known here.
+    pub(crate) looks: Semaphore,
+    /// When this process began.
     pub(crate) start: Instant,
 }
 

@@ -28,6 +28,7 @@ mod settings;
 mod skills;
 mod store_lock;
 mod tools;
+mod web_sessions;
 
 pub use activity::ClientService;
 pub(crate) use activity::ClientSummary;
@@ -67,3 +68,4 @@ pub(crate) use tools::{
     server_error,
 };
 pub use tools::{ToolCallRequest, ToolService};
+pub use web_sessions::{KeptSession, SessionAges, WebSessions};

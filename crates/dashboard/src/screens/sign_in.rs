@@ -10,6 +10,7 @@ use crate::guard;
 use crate::layout;
 use crate::page::Page;
 use crate::page_request::{DashboardState, PageRequest};
+use crate::signed_in;
 
 /// The form, with what was wrong the last time.
 pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page {
@@ -54,19 +55,18 @@ pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
         Err(NotRecognised { refusal, .. }) => return page(visit, 401, Some(words(refusal))),
     };
     match known.require(Action::ReadSelf) {
-        Ok(()) => begin(state, visit, known, &place_of(form.get("next"))),
+        Ok(()) => begin(state, visit, known, &place_of(form.get("next"))).await,
         Err(refusal) => page(visit, 401, Some(words(refusal))),
     }
 }
 
-pub(crate) fn out(request: &PageRequest<'_>) -> Page {
-    let headers = &request.visit.headers;
-    let name = guard::session_cookie(headers);
-    if let Some(id) = guard::cookie(headers, &name) {
-        request.state.sessions.end(id);
+pub(crate) async fn out(request: &PageRequest<'_>) -> Page {
+    let (state, visit) = (request.state, request.visit);
+    if let Some(id) = signed_in::cookie_id(state, visit) {
+        signed_in::end(state, id).await;
     }
-    let cookie =
-        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(request.state, request.visit));
+    let name = signed_in::cookie_name(state, visit);
+    let cookie = guard::set_cookie(&name, "", "; Max-Age=0", signed_in::is_secure(state, visit));
     Page::see_other("/sign-in").header("Set-Cookie", cookie)
 }
 
@@ -97,19 +97,20 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
     if is_ours { wanted.to_owned() } else { "/".to_owned() }
 }
 
-pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
-    guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
-}
-
-fn begin(state: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {
+async fn begin(
+    state: &DashboardState,
+    visit: &WebRequest,
+    principal: Principal,
+    next: &str,
+) -> Page {
     // A session that was there before ends: nobody goes on with what another has known.
-    let name = guard::session_cookie(&visit.headers);
-    if let Some(id) = guard::cookie(&visit.headers, &name) {
-        state.sessions.end(id);
+    if let Some(id) = signed_in::cookie_id(state, visit) {
+        signed_in::end(state, id).await;
     }
-    match state.sessions.begin(principal, state.now()) {
+    match signed_in::begin(state, principal).await {
         Ok(id) => {
-            let cookie = guard::set_cookie(&name, &id, "", is_secure(state, visit));
+            let name = signed_in::cookie_name(state, visit);
+            let cookie = guard::set_cookie(&name, &id, "", signed_in::is_secure(state, visit));
             Page::see_other(next).header("Set-Cookie", cookie)
         }
         Err(error) => page(visit, 500, Some(&format!("Sign-in failed: {error}."))),
