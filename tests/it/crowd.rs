@@ -184,7 +184,8 @@ fn stall(serve: &Serve, count: usize) -> Vec<Connection> {
 #[test]
 fn nfr_s_two_hundred_clients_get_their_own_answers_and_stalled_ones_change_nothing() {
     let _turn = crate::ONE_AT_A_TIME.lock();
-    raise_file_limit();
+    // Every client has a few sockets.
+    kit::process::raise_open_files();
     let room = house();
     let serve = room.serve(&[]);
     let pid = serve.process().pid().as_raw_nonzero().get();
@@ -277,12 +278,4 @@ fn run(clients: &[Talk], time: Duration) -> Tally {
         }
     });
     tally
-}
-
-/// Every client of this test has a few sockets.
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    setrlimit(Resource::Nofile, raised).expect("the soft limit can be raised to the hard one");
 }

@@ -37,7 +37,10 @@ impl Room {
     /// address allowed.
     pub fn platform_command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(bin::trunkline());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(self.path("data"));
+        command.arg("serve").arg("--data-dir").arg(self.path("data"));
+        if !flags.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         self.mark(&mut command);
         command.args(flags);
         for name in [

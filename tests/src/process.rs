@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 use crate::limit::{Deadline, Limit};
 
@@ -118,6 +118,13 @@ pub fn wait_all_gone(
         }
         deadline.pause();
     }
+}
+
+/// Lets this process have as many files and sockets as the system allows.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).expect("the soft limit can be raised to the hard one");
 }
 
 /// Waits until `state` holds.

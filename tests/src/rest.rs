@@ -1,6 +1,6 @@
 //! A client of the REST API: exact bytes out, statuses, headers and JSON back.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ use crate::http::{Ask, Connection, Response};
 pub struct Rest {
     address: SocketAddr,
     token: Option<String>,
+    /// Another address of the loopback than the usual one.
+    from: Option<Ipv4Addr>,
 }
 
 /// What came back, and to what.
@@ -23,7 +25,13 @@ pub struct Answer {
 
 impl Rest {
     pub fn new(address: SocketAddr, token: Option<&str>) -> Self {
-        Self { address, token: token.map(str::to_owned) }
+        Self { address, token: token.map(str::to_owned), from: None }
+    }
+
+    /// This client at another address of the loopback.
+    #[must_use]
+    pub fn coming_from(self, from: Ipv4Addr) -> Self {
+        Self { from: Some(from), ..self }
     }
 
     /// A GET, or another method without a body.
@@ -68,7 +76,10 @@ impl Rest {
     /// Sends a request on a connection of its own; what comes back is still to be read.
     #[track_caller]
     pub fn begin(&self, ask: &Ask) -> Connection {
-        let mut connection = Connection::open(self.address);
+        let mut connection = match self.from {
+            Some(from) => Connection::open_from(from, self.address),
+            None => Connection::open(self.address),
+        };
         connection.begin(&self.dress(ask));
         connection
     }

@@ -19,6 +19,7 @@ mod logging;
 mod logins;
 mod memory;
 mod nesting;
+mod openness;
 mod own_config;
 mod rest;
 mod schema;

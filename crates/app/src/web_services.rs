@@ -2,7 +2,7 @@
 
 use trunkline_control::api::handle::Api;
 use trunkline_dashboard::Dashboard;
-use trunkline_gateway::{Attachment, WebReply, WebRequest};
+use trunkline_gateway::{Attachment, BodyRule, WebReply, WebRequest};
 
 #[derive(Debug)]
 pub(crate) struct WebServices {
@@ -26,8 +26,8 @@ impl Attachment for WebServices {
         true
     }
 
-    fn body_limit(&self, path: &str) -> usize {
-        self.owner(path).body_limit(path)
+    fn body_rule(&self, head: &WebRequest) -> BodyRule {
+        self.owner(head.path()).body_rule(head)
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {

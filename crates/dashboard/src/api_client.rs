@@ -87,6 +87,7 @@ impl PageRequest<'_> {
             target: path.to_owned(),
             headers: WebHeaders::new(all.collect()),
             body,
+            unread: false,
             peer: self.visit.peer,
         };
         self.state.api.inside(self.principal(), &visit).await

@@ -4,25 +4,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use trunkline_control::api::handle::Api;
 use trunkline_control::services::ControlPlane;
-use trunkline_gateway::{Attachment, WebReply, WebRequest};
+use trunkline_gateway::{Attachment, BodyRule, WebReply, WebRequest};
 
 use crate::api_client::ApiError;
 use crate::form::Form;
 use crate::guard::{self, CrossSite};
-use crate::login_throttle::LoginThrottle;
 use crate::page::Page;
 use crate::page_request::{DashboardState, LIVE, PageRequest};
 use crate::routes::{self, Access, Method, Route, RouteMatch, Screen};
 use crate::screens::{self, sign_in};
-use crate::session::{Session, Sessions};
+use crate::session::{LONGEST, Sessions};
 use crate::trials::Trials;
-use crate::{assets, layout, live};
+use crate::{assets, layout, live, signed_in};
 
 /// Forms of people; arguments of a tool are the longest of them.
 const MOST_BODY: usize = 4 * 1024 * 1024;
+/// Forms of whoever has not signed in: a token, and where to go then.
+const MOST_OF_STRANGERS: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct Dashboard(Arc<DashboardState>);
@@ -33,7 +34,7 @@ impl Dashboard {
             api: Api::new(plane),
             sessions: Sessions::default(),
             trials: Trials::default(),
-            doorman: Mutex::new(LoginThrottle::default()),
+            looks: Semaphore::new(1),
             start: Instant::now(),
         }))
     }
@@ -44,7 +45,7 @@ impl Dashboard {
             && routes::API_PAGES.contains(&visit.path())
             // A program that shows a token gets JSON, whatever it says that it accepts.
             && visit.headers.get("authorization").is_none();
-        is_page && (wants_html(visit) || session_of(&self.0, visit).is_some())
+        is_page && (wants_html(visit) || signed_in::cookie_id(&self.0, visit).is_some())
     }
 }
 
@@ -57,8 +58,21 @@ impl Attachment for Dashboard {
         routes::owns(path)
     }
 
-    fn body_limit(&self, _path: &str) -> usize {
-        MOST_BODY
+    fn body_rule(&self, head: &WebRequest) -> BodyRule {
+        match routes::find(&head.method, head.path()) {
+            RouteMatch::Route(Route { method: Method::Post, access: Access::Open, .. }, _) => {
+                BodyRule::Stranger(MOST_OF_STRANGERS)
+            }
+            RouteMatch::Route(Route { method: Method::Post, .. }, _) => {
+                match (signed_in::known(&self.0, head), signed_in::cookie_id(&self.0, head)) {
+                    (Some(_), _) => BodyRule::Caller(MOST_BODY),
+                    // The store may know it.
+                    (None, Some(_)) => BodyRule::Stranger(MOST_BODY),
+                    (None, None) => BodyRule::Unread,
+                }
+            }
+            _ => BodyRule::Unread,
+        }
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {
@@ -76,11 +90,11 @@ async fn serve(state: &DashboardState, visit: &WebRequest, reply: WebReply) {
             let page = layout::bare_trouble(visit, &wrong_method(allowed));
             return page.header("Allow", allowed).send(reply);
         }
-        RouteMatch::Nothing => return missing(state, visit).send(reply),
+        RouteMatch::Nothing => return missing(state, visit).await.send(reply),
     };
     match route.access {
         Access::Open => open(state, visit, route, &params).await.send(reply),
-        Access::Needs(_) => match enter(state, visit, route, params) {
+        Access::Needs(_) => match enter(state, visit, route, params).await {
             Ok(request) if route.screen == Screen::Live => live::stream(&request, reply).await,
             Ok(request) => show(&request, route).await.send(reply),
             Err(page) => page.send(reply),
@@ -107,19 +121,19 @@ async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: 
         }
         Screen::SignInNow => sign_in::now(state, visit).await,
         // Who is signed in already does not need the form.
-        _ if session_of(state, visit).is_some() => Page::see_other(sign_in::next(visit)),
+        _ if signed_in::find(state, visit).await.is_some() => Page::see_other(sign_in::next(visit)),
         _ => sign_in::page(visit, 200, None),
     }
 }
 
 /// Who visits, if they may and a page of ours has sent this.
-fn enter<'a>(
+async fn enter<'a>(
     state: &'a DashboardState,
     visit: &'a WebRequest,
     route: Route,
     params: Vec<String>,
 ) -> Result<PageRequest<'a>, Page> {
-    let session = session_of(state, visit).ok_or_else(|| to_sign_in(visit, route))?;
+    let session = signed_in::find(state, visit).await.ok_or_else(|| to_sign_in(visit, route))?;
     let form = match route.method {
         Method::Get => Form::default(),
         Method::Post => Form::read_body(&visit.body),
@@ -134,8 +148,10 @@ fn enter<'a>(
         own.map_err(|foreign| layout::bare_trouble(visit, &refused(foreign)))?;
     }
     // A page that refreshes itself is no visit: a forgotten tab must not keep a session for ever.
-    if visit.headers.get(LIVE).is_none() {
-        session.touch(state.now());
+    if visit.headers.get(LIVE).is_none()
+        && let Some(id) = signed_in::cookie_id(state, visit)
+    {
+        signed_in::touch(state, id, &session);
     }
     let query = Form::read(visit.query().unwrap_or_default());
     Ok(PageRequest { state, visit, session, params, form, query })
@@ -161,22 +177,10 @@ async fn show(request: &PageRequest<'_>, route: Route) -> Page {
     }
 }
 
-/// The session of the request's cookie, if whoever began it would still be let in.
-pub(crate) fn session_of(state: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
-    let name = guard::session_cookie(&visit.headers);
-    let id = guard::cookie(&visit.headers, &name)?;
-    let session = state.sessions.find(id, state.now())?;
-    // A key that was revoked ends the sessions that it began.
-    if state.api.still_knows(&session.principal) {
-        return Some(session);
-    }
-    state.sessions.end(id);
-    None
-}
-
 impl DashboardState {
+    /// Monotonic, and late enough that a session which this process did not begin has its times, too.
     pub(crate) fn now(&self) -> Duration {
-        self.start.elapsed()
+        LONGEST + self.start.elapsed()
     }
 }
 
@@ -190,8 +194,8 @@ fn to_sign_in(visit: &WebRequest, route: Route) -> Page {
     }
 }
 
-fn missing(state: &DashboardState, visit: &WebRequest) -> Page {
-    match session_of(state, visit) {
+async fn missing(state: &DashboardState, visit: &WebRequest) -> Page {
+    match signed_in::find(state, visit).await {
         Some(session) => {
             let (form, query) = (Form::default(), Form::default());
             let request = PageRequest { state, visit, session, params: Vec::new(), form, query };

@@ -63,9 +63,11 @@ pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), Cross
 }
 
 /// The cookie of the session. Browsers keep the cookies of all ports of a host together: two Trunklines
-/// on one machine must not take each other's.
-pub(crate) fn session_cookie(headers: &WebHeaders) -> String {
-    format!("trunkline_session{}", port(headers))
+/// on one machine must not take each other's. Over TLS its name has the prefix that binds it to this host:
+/// neither another host of the domain nor a page without TLS can set it (RFC 6265bis, 4.1.3.2).
+pub(crate) fn session_cookie(headers: &WebHeaders, is_secure: bool) -> String {
+    let prefix = if is_secure { "__Host-" } else { "" };
+    format!("{prefix}trunkline_session{}", port(headers))
 }
 
 pub(crate) const THEME_COOKIE: &str = "trunkline_theme";
@@ -164,8 +166,10 @@ mod tests {
             ("a.example", "trunkline_session"),
             ("[::1]", "trunkline_session"),
         ] {
-            assert_eq!(session_cookie(&headers(&[("Host", host)])), expected, "{host}");
+            assert_eq!(session_cookie(&headers(&[("Host", host)]), false), expected, "{host}");
         }
+        let secure = session_cookie(&headers(&[("Host", "a.example")]), true);
+        assert_eq!(secure, "__Host-trunkline_session");
     }
 
     #[test]

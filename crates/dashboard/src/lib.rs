@@ -34,12 +34,12 @@ mod guard;
 mod layout;
 mod lenient_json;
 mod live;
-mod login_throttle;
 mod page;
 mod page_request;
 mod routes;
 mod screens;
 mod session;
+mod signed_in;
 mod tool_result;
 mod trials;
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use trunkline_control::access::Principal;
 use trunkline_control::api::handle::Api;
 use trunkline_gateway::WebRequest;
 
 use crate::form::Form;
 use crate::guard;
-use crate::login_throttle::LoginThrottle;
 use crate::session::{Notice, Session, Sessions};
 use crate::trials::Trials;
 
@@ -20,8 +19,9 @@ pub(crate) struct DashboardState {
     pub(crate) api: Api,
     pub(crate) sessions: Sessions,
     pub(crate) trials: Trials,
-    pub(crate) doorman: Mutex<LoginThrottle>,
-    /// What monotonic times are counted from.
+    /// Held while the store is asked for a session that is not known here.
+    pub(crate) looks: Semaphore,
+    /// When this process began.
     pub(crate) start: Instant,
 }
 

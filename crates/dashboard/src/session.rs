@@ -1,4 +1,4 @@
-//! `Sessions`: who has signed in, in memory: a random id in a cookie, good while it is used.
+//! `Sessions`: who has signed in, as this process knows it: a random id in a cookie, good while it is used.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,9 +11,13 @@ use sha2::{Digest as _, Sha256};
 use trunkline_control::access::{NoRandom, Principal, random};
 
 /// Without a visit for that long it is over. Pages that keep themselves up to date are no visits.
-const IDLE: Duration = Duration::from_secs(60 * 60);
+pub(crate) const IDLE: Duration = Duration::from_secs(60 * 60);
 /// After that long somebody shows their token again in any case.
-const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
+/// Between two looks whether the store still has it: another replica may have ended it.
+const LOOK: Duration = Duration::from_secs(5);
+/// Between two notes in the store that it is used: it is over an hour after the last.
+const NOTE: Duration = Duration::from_secs(60);
 /// Beyond that the one that has been idle for longest ends.
 const MOST: usize = 1_024;
 
@@ -24,7 +28,7 @@ pub(crate) struct Sessions {
     all: Mutex<HashMap<Digest, Arc<Session>>>,
 }
 
-type Digest = [u8; 32];
+pub(crate) type Digest = [u8; 32];
 
 /// Somebody who has signed in.
 pub(crate) struct Session {
@@ -36,6 +40,21 @@ pub(crate) struct Session {
     notice: Mutex<Option<Notice>>,
     /// Whoever still holds it learns so.
     is_over: AtomicBool,
+    /// When the store was last asked for it, and told that it is used; `None`: the store does not have it.
+    kept: Mutex<Option<StoreMarks>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StoreMarks {
+    looked: Duration,
+    noted: Duration,
+}
+
+/// Since when a session is there, and when it was last used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) began: Duration,
+    pub(crate) used: Duration,
 }
 
 /// Something to be said on the next page.
@@ -57,16 +76,34 @@ impl fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// A new one; the id that its cookie has.
-    pub(crate) fn begin(&self, principal: Principal, now: Duration) -> Result<String, NoRandom> {
-        let (id, csrf) = (hex(&random::<32>()?), hex(&random::<32>()?));
+    /// A new one, and the id that its cookie has.
+    pub(crate) fn begin(
+        &self,
+        principal: Principal,
+        now: Duration,
+    ) -> Result<(String, Arc<Session>), NoRandom> {
+        let id = hex(&random::<32>()?);
+        let session = self.add(&id, principal, Times { began: now, used: now }, now);
+        Ok((id, session))
+    }
+
+    /// One that began elsewhere or before this process did.
+    pub(crate) fn add(
+        &self,
+        id: &str,
+        principal: Principal,
+        times: Times,
+        now: Duration,
+    ) -> Arc<Session> {
         let session = Arc::new(Session {
             principal,
-            csrf,
-            began: now,
-            used: Mutex::new(now),
+            // Made of the id, which no page shows: it is the same after a restart.
+            csrf: hex(&Sha256::digest(format!("csrf {id}"))),
+            began: times.began,
+            used: Mutex::new(times.used),
             notice: Mutex::new(None),
             is_over: AtomicBool::new(false),
+            kept: Mutex::new(None),
         });
         // Held for the whole step: two sign-ins at the bound must not both find room.
         let mut all = self.all.lock();
@@ -79,8 +116,8 @@ impl Sessions {
             idlest.map(|digest| all.remove(&digest));
         }
         // The digest and not the id: who reads this memory cannot use what it finds.
-        all.insert(digest(&id), session);
-        Ok(id)
+        all.insert(digest(id), Arc::clone(&session));
+        session
     }
 
     /// The one with this id, if it is not over.
@@ -113,9 +150,25 @@ impl Session {
         !is_old && !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Somebody was here.
-    pub(crate) fn touch(&self, now: Duration) {
+    /// Somebody was here. True if the store is to be told.
+    pub(crate) fn touch(&self, now: Duration) -> bool {
         *self.used.lock() = now;
+        // A lock of its own, after the other is released.
+        let mut kept = self.kept.lock();
+        let due = kept.as_mut().filter(|kept| now.saturating_sub(kept.noted) >= NOTE);
+        due.map(|kept| kept.noted = now).is_some()
+    }
+
+    /// The store has it from now on.
+    pub(crate) fn set_kept(&self, now: Duration) {
+        *self.kept.lock() = Some(StoreMarks { looked: now, noted: now });
+    }
+
+    /// True if the store is to be asked whether it still has it.
+    pub(crate) fn take_look(&self, now: Duration) -> bool {
+        let mut kept = self.kept.lock();
+        let due = kept.as_mut().filter(|kept| now.saturating_sub(kept.looked) >= LOOK);
+        due.map(|kept| kept.looked = now).is_some()
     }
 
     pub(crate) fn leave(&self, notice: Notice) {
@@ -128,11 +181,11 @@ impl Session {
     }
 }
 
-fn digest(id: &str) -> Digest {
+pub(crate) fn digest(id: &str) -> Digest {
     Sha256::digest(id.as_bytes()).into()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
@@ -162,14 +215,14 @@ mod tests {
     #[test]
     fn a_session_lasts_while_it_is_used_and_half_a_day_at_most() {
         let sessions = Sessions::default();
-        let id = sessions.begin(somebody(), minutes(0)).unwrap();
+        let id = sessions.begin(somebody(), minutes(0)).unwrap().0;
         for minute in (0..720).step_by(45) {
             let session = sessions.find(&id, minutes(minute)).expect("it is used");
             session.touch(minutes(minute));
         }
         assert!(sessions.find(&id, minutes(720)).is_none(), "it has lasted for long enough");
         assert!(sessions.find(&id, minutes(1)).is_none(), "and does not come back");
-        let idle = sessions.begin(somebody(), minutes(0)).unwrap();
+        let idle = sessions.begin(somebody(), minutes(0)).unwrap().0;
         assert!(sessions.find(&idle, minutes(59)).is_some());
         assert!(sessions.find(&idle, minutes(60)).is_none());
     }
@@ -177,7 +230,7 @@ mod tests {
     #[test]
     fn ids_and_tokens_are_long_random_and_nobody_elses() {
         let sessions = Sessions::default();
-        let [one, other] = [(); 2].map(|()| sessions.begin(somebody(), minutes(0)).unwrap());
+        let [one, other] = [(); 2].map(|()| sessions.begin(somebody(), minutes(0)).unwrap().0);
         let tokens = [&one, &other].map(|id| sessions.find(id, minutes(0)).unwrap().csrf.clone());
         for text in [&one, &other, &tokens[0], &tokens[1]] {
             assert!(text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -189,7 +242,7 @@ mod tests {
     #[test]
     fn who_holds_a_session_that_was_ended_learns_so() {
         let sessions = Sessions::default();
-        let id = sessions.begin(somebody(), minutes(0)).unwrap();
+        let id = sessions.begin(somebody(), minutes(0)).unwrap().0;
         let held = sessions.find(&id, minutes(0)).unwrap();
         held.leave(Notice::Done("x".to_owned()));
         assert!(held.take_notice().is_some() && held.take_notice().is_none());
@@ -200,8 +253,8 @@ mod tests {
     #[test]
     fn of_too_many_the_one_that_was_idle_for_longest_ends() {
         let sessions = Sessions::default();
-        let first = sessions.begin(somebody(), minutes(0)).unwrap();
-        let second = sessions.begin(somebody(), minutes(1)).unwrap();
+        let first = sessions.begin(somebody(), minutes(0)).unwrap().0;
+        let second = sessions.begin(somebody(), minutes(1)).unwrap().0;
         for _ in 2..MOST {
             sessions.begin(somebody(), minutes(2)).unwrap();
         }

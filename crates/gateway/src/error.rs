@@ -22,6 +22,7 @@ const NOT_RECORDED: i32 = -31014;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
+const TOO_MANY_SUBSCRIPTIONS: i32 = -31015;
 /// To a server: its question was not answered in time.
 pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
@@ -135,6 +136,11 @@ pub(crate) enum CallError {
          (--audit-required); the call did not run, try again later"
     )]
     NotRecorded,
+    #[error(
+        "too many subscriptions: one session (or one subscriptions/listen) may have {uris} resources, and {bytes} \
+         bytes of URIs; unsubscribe from some first"
+    )]
+    TooManySubscriptions { uris: usize, bytes: usize },
     /// A mistake of ours.
     #[error(
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
@@ -237,6 +243,7 @@ impl CallError {
             Self::TurnedOut => TURNED_OUT,
             Self::NotRecorded => NOT_RECORDED,
             Self::SessionEnded { .. } => SESSION_ENDED,
+            Self::TooManySubscriptions { .. } => TOO_MANY_SUBSCRIPTIONS,
             Self::Internal(_) => INTERNAL_ERROR,
         }
     }
@@ -277,6 +284,7 @@ impl CallError {
             | Self::BadState(_)
             | Self::NoPrefix { .. }
             | Self::TurnedOut
+            | Self::TooManySubscriptions { .. }
             | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -479,6 +487,7 @@ mod tests {
             TURNED_OUT,
             TURNED_DOWN,
             SESSION_ENDED,
+            TOO_MANY_SUBSCRIPTIONS,
             NOT_ANSWERED,
             CLIENT_GONE,
         ];

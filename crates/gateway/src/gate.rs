@@ -103,10 +103,12 @@ impl Pass {
 /// Why somebody may not come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
-    /// 401, 403 or 503.
+    /// 401, 403, 429 or 503.
     pub status: u16,
     /// The value of `WWW-Authenticate`.
     pub challenge: Option<String>,
+    /// Seconds after which it may be tried again.
+    pub retry_after: Option<u64>,
     pub message: String,
 }
 

@@ -40,8 +40,8 @@ pub use fleet::{
     PastFailure, Retired, ServedList, ServerInfo, ToolAnswer, ToolCall, ToolInfo,
 };
 pub use front::http::{
-    Attachment, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions, WebHeaders,
-    WebReply, WebRequest, WebStream,
+    Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions,
+    WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};

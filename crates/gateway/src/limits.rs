@@ -217,6 +217,12 @@ pub const RUNTIME_SIGNALLED: Duration = Duration::from_secs(4);
 /// HTTP clients: open connections. Fewer where the system allows few descriptors: a connection
 /// takes two, and some stay reserved for servers and files.
 pub(crate) const CONNECTIONS: usize = 10_000;
+/// Of one address (IPv6: of one network), unless the operator says otherwise: a proxy for hundreds of people
+/// has enough, and nine tenths are left for others. This machine's own address is not counted: every local user and
+/// everybody behind a local proxy has it.
+pub(crate) const CONNECTIONS_PER_ADDRESS: u32 = 1_000;
+/// Between two lines about refused connections: a flood must not fill the log.
+pub(crate) const REFUSALS_TOLD: Duration = Duration::from_secs(60);
 /// Connections that wait to be accepted; the system may allow fewer.
 pub(crate) const BACKLOG: i32 = 4096;
 pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
@@ -241,9 +247,18 @@ pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);
 
 /// Bytes of further requests kept while a connection's request is answered.
 pub(crate) const PIPELINED_BYTES: usize = 64 * 1024;
-/// Bodies longer than the first bound that are on their way in may take this much together.
-pub(crate) const LARGE_BODY: usize = 1024 * 1024;
-pub(crate) const LARGE_BODIES: usize = 1024 * 1024 * 1024;
+/// What has come of request bodies that are not whole yet may take this much together: of callers who are known,
+/// and of everybody else, who must not take the room of those.
+pub(crate) const CALLERS_BODIES: usize = 1024 * 1024 * 1024;
+pub(crate) const STRANGERS_BODIES: usize = 64 * 1024 * 1024;
+/// The longest body where nobody is known: a form with a token in it is shorter than this by far.
+pub(crate) const STRANGER_BODY: usize = 64 * 1024;
+/// Wrong tokens that one address may show within a window: one a second is a client with an old key, more is
+/// guessing. A token has at least 64 bits, so that it is the noise that is bounded here. Then, sources that are
+/// told apart.
+pub(crate) const WRONG_TOKENS: u32 = 60;
+pub(crate) const WRONG_TOKEN_WINDOW: Duration = Duration::from_secs(60);
+pub(crate) const WRONG_TOKEN_SOURCES: usize = 1_024;
 /// Unsent bytes of one stream beyond which it is closed: its client can come back for the rest.
 pub(crate) const STREAM_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes that wait for one client of a shared runtime. Its own requests are not read long before that;
@@ -269,8 +284,10 @@ pub(crate) const KEPT_STREAMS_BYTES: usize = 4 * 1024 * 1024;
 /// something is told so instead of waiting.
 pub(crate) const AWAY_SECONDS: u32 = 60;
 
-/// HTTP sessions, and the seconds after which one that does nothing is over.
+/// HTTP sessions; those of one caller, so that nobody ends the idle sessions of others; and the seconds after
+/// which one that does nothing is over.
 pub(crate) const SESSIONS: usize = 10_000;
+pub(crate) const SESSIONS_PER_CALLER: usize = 1_000;
 pub(crate) const SESSION_SECONDS: u32 = 30 * 60;
 
 /// A caller without requests for so many seconds is forgotten, with what was started for it alone.
@@ -359,8 +376,11 @@ pub(crate) const KNOWN_TASKS: usize = 10_000;
 pub(crate) const TASKS_LISTED: Duration = Duration::from_secs(10);
 /// `subscriptions/listen` requests that may be open, all clients together: as many as connections.
 pub(crate) const LISTENERS: usize = 10_000;
-/// Resources in one of them.
-pub(crate) const LISTENED_URIS: usize = 1000;
+/// Resources that one session, or one `subscriptions/listen`, may subscribe to, and the bytes of their URIs: a
+/// thousand of the longest that browsers take. All `subscriptions/listen` together hold so many bytes.
+pub(crate) const SUBSCRIBED_URIS: usize = 1000;
+pub(crate) const SUBSCRIBED_BYTES: usize = 1024 * 1024;
+pub(crate) const LISTENED_BYTES: usize = 64 * 1024 * 1024;
 
 /// What the waits that go through [`shortened`] are divided by. Set once, before anything waits.
 static WAIT_DIVISOR: AtomicU32 = AtomicU32::new(1);

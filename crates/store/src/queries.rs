@@ -7,7 +7,7 @@ use crate::limits::PAGE;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
 use crate::records::{PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord};
 use crate::records::{ToolSkillsRecord, credential, grant, health, key, lease, pending, server};
-use crate::records::{setting, skill, tool};
+use crate::records::{WebSession, WebSessionEnds, setting, skill, tool, web_session};
 use crate::store::Store;
 
 /// `MODE METHOD[TEXTS](OTHER: ARGUMENTS) -> ANSWER = QUERY;`
@@ -60,6 +60,12 @@ queries! {
     /// Once, and only in time.
     write take_pending_login[id](now: i64) -> Option<PendingLogin> = pending::take;
     write forget_pending_logins[server_id]() -> () = pending::forget;
+
+    write put_web_session[](session: WebSession, ends: WebSessionEnds) -> () = web_session::put;
+    /// If it is not over.
+    read web_session[id](ends: WebSessionEnds) -> Option<WebSession> = web_session::get;
+    write touch_web_session[id](at: i64) -> () = web_session::touch;
+    write end_web_session[id]() -> () = web_session::end;
 
     write end_lease[name, holder]() -> () = lease::end;
 

@@ -21,7 +21,11 @@ fn an_unknown_address_is_a_page_for_a_browser_and_json_for_a_program() {
                 "{text}"
             );
         }
-        let told = platform.rest(None).send(&Ask::get(path).header("Accept", "*/*"));
+        let program = Ask::get(path).header("Accept", "*/*");
+        // What there is, is not told to strangers; what a client has to find out first is.
+        let stranger = if path.starts_with("/.well-known/") { 404 } else { 401 };
+        assert_eq!(platform.rest(None).send(&program).status(), stranger, "{path}");
+        let told = platform.admin().send(&program);
         assert_eq!(told.status(), 404, "{told}");
         let error = &told.json()["error"];
         assert!(error["message"].as_str().is_some_and(|it| it.contains("/mcp")), "{told}");

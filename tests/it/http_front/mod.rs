@@ -7,6 +7,7 @@ mod pressure;
 mod requests;
 mod sessions;
 mod streams;
+mod subscriptions;
 mod tokens;
 
 use kit::room::Room;

@@ -72,13 +72,66 @@ fn our_own_names_and_origins_are_taken() {
 }
 
 #[test]
+fn trust_2_another_port_of_this_machine_is_another_origin() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let port = serve.address().port();
+    let other = if port == 6274 { 6275 } else { 6274 };
+    for origin in [
+        format!("http://localhost:{other}"),
+        format!("http://127.0.0.1:{other}"),
+        format!("https://localhost:{other}"),
+        "http://localhost".to_owned(),
+        "http://127.0.0.1".to_owned(),
+        format!("http://127.0.0.2:{port}"),
+        format!("http://[::1]:{port}"),
+    ] {
+        for (way, ask) in ways() {
+            let answer = Connection::open(serve.address()).ask(&ask.header("Origin", &origin));
+            assert_eq!(answer.status(), 403, "{way}, Origin {origin}");
+            assert!(!answer.head.raw.to_ascii_lowercase().contains("access-control-"), "{way}");
+            let flag = format!("--allow-origin {origin}");
+            assert!(answer.text().contains(&flag), "it says what to do: {}", answer.text());
+        }
+        let preflight = Ask::new("OPTIONS", "/mcp").header("Access-Control-Request-Method", "POST");
+        let answer = Connection::open(serve.address()).ask(&preflight.header("Origin", &origin));
+        assert_eq!(answer.status(), 403, "{origin}");
+    }
+    assert!(ledger::calls(&room.ledger("a")).is_empty());
+    let inspector = "http://localhost:6274";
+    let serve = room.serve(&["--allow-origin", inspector]);
+    let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25")).header("Origin", inspector);
+    let answer = Connection::open(serve.address()).ask(&ask);
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.head.header("access-control-allow-origin"), Some(inspector));
+}
+
+#[test]
+fn trust_2_the_public_url_is_an_origin_whatever_host_the_proxy_sends() {
+    let room = room();
+    let flags = ["--public-url", "https://gate.example:8443/", "--token", "correct-horse-battery"];
+    let serve = room.serve(&flags);
+    for (origin, expected) in [
+        ("https://gate.example:8443", 200),
+        ("https://gate.example", 403),
+        ("http://gate.example:8443", 403),
+    ] {
+        let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25")).header("Origin", origin);
+        let ask = ask.header("Authorization", "Bearer correct-horse-battery");
+        let status = Connection::open(serve.address()).ask(&ask).status();
+        assert_eq!(status, expected, "{origin}");
+    }
+}
+
+#[test]
 fn more_hosts_and_origins_can_be_allowed() {
     let room = room();
-    let flags = ["--allow-host", "gate.example", "--allow-origin", "https://app.example"];
-    let serve = room.serve(&flags);
+    let names = ["--allow-host", "gate.example", "--allow-origin", "https://app.example"];
+    let serve = room.serve(&[&names[..], &["--token", "correct-horse-battery"]].concat());
     let ask = |host: &str, origin: &str| {
         let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"));
         let ask = ask.header("Host", host).header("Origin", origin);
+        let ask = ask.header("Authorization", "Bearer correct-horse-battery");
         Connection::open(serve.address()).ask(&ask).status()
     };
     assert_eq!(ask("gate.example", "https://app.example"), 200);

@@ -110,6 +110,26 @@ fn advice_about_many_tools_goes_by_what_is_listed_and_is_given_once() {
 }
 
 #[test]
+fn trust_1_an_open_endpoint_is_told() {
+    let room = Room::new();
+    room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
+    for (flags, is_open) in [(&[][..], true), (&["--token", "correct-horse-battery"], false)] {
+        let serve = room.serve(flags);
+        let address = serve.address().to_string();
+        let told = done(&room, &["doctor", "--json", "--listen", &address]);
+        let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+        assert!(finding(&told, "port", &address)["problem"].to_string().contains("a Trunkline"));
+        let found = told["findings"].as_array().expect("findings");
+        let found = found.iter().find(|finding| finding["check"] == "open");
+        assert_eq!(found.is_some(), is_open, "{told:#}");
+        if let Some(found) = found {
+            assert_eq!((&found["grade"], &found["about"]), (&json!("warning"), &json!(address)));
+            assert!(found["fix"].to_string().contains("TRUNKLINE_TOKEN"), "{found:#}");
+        }
+    }
+}
+
+#[test]
 fn entries_ports_and_data_directories_are_looked_at() {
     let room = Room::new();
     let entry = json!({"command": "/no/trunkline", "args": ["--config", "/no/mcp.json", "--for", "cursor"]});

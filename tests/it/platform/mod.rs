@@ -3,6 +3,7 @@
 //! Everything here goes through the real server, as its operators and their tools would.
 
 mod audit;
+mod bounds;
 mod breaker;
 mod calls;
 mod canaries;
@@ -27,6 +28,7 @@ mod llm;
 mod metrics;
 mod names;
 mod one;
+mod open;
 mod postgres;
 mod reach;
 mod refusals;
@@ -39,6 +41,7 @@ mod scale;
 mod search;
 mod secrets;
 mod skills;
+mod slowed;
 mod store;
 mod strangers;
 mod tasks;

@@ -66,7 +66,7 @@ fn what_is_no_bearer_token_is_refused() {
     let bearer = format!("Bearer {token}");
     for ask in [Ask::post("/mcp", INITIALIZE), Ask::get(ME)] {
         let twice = ask.another("Authorization", &bearer).another("Authorization", &bearer);
-        assert_eq!(scene.ask(&twice).status(), 401);
+        assert_eq!(scene.ask(&twice).status(), 400);
     }
 }
 

@@ -33,9 +33,11 @@ fn metadata_says_who_issues_tokens_and_needs_none() {
         let page = Ask::get(&path).header("Origin", "https://evil.example.com");
         assert_eq!(scene.ask(&page).status(), 403);
     }
-    for path in ["/.well-known/oauth-protected-resource/other", "/.well-known/x", "/.well-known"] {
-        assert_eq!(scene.ask(&Ask::get(path)).status(), 401, "{path}");
+    // What is well known is asked for before anybody has a token: that it is not here is no secret.
+    for path in ["/.well-known/oauth-protected-resource/other", "/.well-known/x"] {
+        assert_eq!(scene.ask(&Ask::get(path)).status(), 404, "{path}");
     }
+    assert_eq!(scene.ask(&Ask::get("/.well-known")).status(), 401);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! One TCP connection and what comes over it, byte by byte accounted for.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use super::Ask;
 use super::events::{Event, Events};
@@ -81,8 +83,23 @@ impl Connection {
         Self::try_open(address).unwrap_or_else(|error| panic!("cannot reach {address}: {error}"))
     }
 
+    /// From another address of the loopback than the usual one.
+    #[track_caller]
+    pub fn open_from(from: Ipv4Addr, address: SocketAddr) -> Self {
+        let connected = || -> std::io::Result<Self> {
+            let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+            bind(&socket, &SocketAddr::from((from, 0)))?;
+            connect(&socket, &address)?;
+            Self::over(TcpStream::from(socket), address)
+        };
+        connected().unwrap_or_else(|error| panic!("cannot reach {address} from {from}: {error}"))
+    }
+
     pub fn try_open(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, LIMIT)?;
+        Self::over(TcpStream::connect_timeout(&address, LIMIT)?, address)
+    }
+
+    fn over(stream: TcpStream, address: SocketAddr) -> std::io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(LIMIT))?;
         Ok(Self {

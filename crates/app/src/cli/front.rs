@@ -123,12 +123,19 @@ pub(crate) struct Serve {
     /// the process list does not show it
     #[arg(long, value_name = "TOKEN", value_parser = Token::parse)]
     pub(crate) token: Option<Token>,
+    /// Let clients on this machine use a platform's MCP endpoint without a token; not with an address that
+    /// others reach, and not while an API key exists
+    #[arg(long)]
+    pub(crate) open: bool,
     /// A name clients use for this machine, besides the address it listens on (repeatable)
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
     /// An origin from which web pages may connect (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
+    /// Connections that one address may have open [default: 1000, and any number for this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections_per_address: Option<u32>,
     /// Which tools are listed: all (full), or pinned ones and tools that find and call the others
     /// (search); auto: all, unless there are more than the client of `--for` carries
     #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto")]

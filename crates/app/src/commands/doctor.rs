@@ -23,7 +23,7 @@ use crate::doctor::{
 };
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
-use crate::rest::Rest;
+use crate::rest::{Rest, Unanswered};
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
 use crate::{FAILED, console};
@@ -238,6 +238,8 @@ fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
                 true => (Grade::Note, "a Trunkline is running there"),
                 false => (Grade::Warning, "another program listens there"),
             };
+            seen.findings
+                .extend((grade == Grade::Note && is_open(&about)).then(|| open_finding(&about)));
             Finding::new(grade, "port", &about, problem.to_owned())
                 .fix("choose another with --listen or PORT to run `serve` beside it")
         }
@@ -252,8 +254,25 @@ fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
 }
 
 fn is_trunkline(address: &str) -> bool {
-    let Ok(url) = Url::parse(&format!("http://{address}")) else { return false };
-    let rest = Rest::new(url, None);
-    let answer = block_on(async { timeout(GLANCE, rest.get("/healthz")).await });
-    matches!(answer, Ok(Ok(Ok(value))) if value.get("status").and_then(Value::as_str) == Some("ok"))
+    let answer = glance(address, "/healthz");
+    matches!(answer, Some(Ok(value)) if value.get("status").and_then(Value::as_str) == Some("ok"))
+}
+
+/// Does its MCP endpoint look at a request without a token? Of this one it says that it has no session.
+fn is_open(address: &str) -> bool {
+    matches!(glance(address, "/mcp"), Some(Err(Unanswered::Refused(400 | 406, _))))
+}
+
+fn open_finding(address: &str) -> Finding {
+    let problem =
+        "it is open: every user and program of this machine may call every tool without a token";
+    Finding::new(Grade::Warning, "open", address, problem.to_owned()).fix(
+        "set TRUNKLINE_TOKEN (or --token); of a platform, leave --open away or make an API key",
+    )
+}
+
+/// What is said there to whoever shows no token; `None`: nothing, in time.
+fn glance(address: &str, path: &str) -> Option<Result<Value, Unanswered>> {
+    let rest = Rest::new(Url::parse(&format!("http://{address}")).ok()?, None);
+    block_on(async { timeout(GLANCE, rest.get(path)).await }).ok()?.ok()
 }

@@ -25,6 +25,7 @@ use trunkline_store::StoreUrl;
 
 use crate::cli::{IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
+use crate::openness::Openness;
 use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
 use crate::web_services::WebServices;
 use crate::{OK, console, core_dumps};
@@ -40,10 +41,17 @@ pub(super) struct PendingPlatform {
 /// Events that may wait for the audit log: seconds of a busy gateway. Beyond that they are counted as lost.
 const EVENTS: usize = 65_536;
 
+/// Who may come in besides the holders of keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admission<'a> {
+    pub(super) token: Option<&'a Token>,
+    pub(super) openness: Openness,
+}
+
 /// What the operator has decided, or what is wrong with it.
 pub(super) fn settings(
     flags: &PlatformFlags,
-    token: Option<&Token>,
+    admission: Admission<'_>,
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Settings, String> {
@@ -55,14 +63,14 @@ pub(super) fn settings(
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
     let issuer = trusted(&flags.issuer, address)?;
-    // With an issuer, clients without a token must get 401, which tells them where to get one (RFC 9728).
-    let is_open = token.is_none() && issuer.is_none() && address.ip().is_loopback();
+    // A demo may listen on an address that others reach.
+    let is_open = admission.openness == Openness::Open && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
         storage: StorageSettings { data_dir, store, key },
         tokens: TokenSettings {
             admin_token: environment.filled(ADMIN_TOKEN),
-            static_token: token.map(|token| token.reveal().to_owned()),
+            static_token: admission.token.map(|token| token.reveal().to_owned()),
             without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
             issuer,
         },

@@ -24,6 +24,7 @@ use crate::demo::DemoFolder;
 use crate::environment::Environment;
 use crate::listen::Guarded;
 use crate::logging::NOTICE;
+use crate::openness::{AccessFlags, Openness};
 use crate::settings::{self, StartOptions, TOKEN};
 use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
 
@@ -98,7 +99,7 @@ async fn listen(
     if let Err(code) = start_logging(&serve.servers.log, environment) {
         return code;
     }
-    let (listener, token) = match open(serve, environment) {
+    let Opened { listener, token, openness } = match open(serve, environment) {
         Ok(opened) => opened,
         Err(code) => return code,
     };
@@ -123,7 +124,8 @@ async fn listen(
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let platform = wanted_platform(serve, token.as_ref(), address, environment);
+    let admission = platform::Admission { token: token.as_ref(), openness };
+    let platform = wanted_platform(serve, admission, address, environment);
     let traced = traces::wanted(serve.otlp_endpoint.as_ref(), environment);
     let (platform, traced) = match (platform, traced) {
         (Ok(platform), Ok(traced)) => (platform, traced),
@@ -131,6 +133,13 @@ async fn listen(
             return console::problem(&format!("error: {what}\n"), USAGE);
         }
     };
+    if platform.is_none() && openness == Openness::Open {
+        // On every start: whoever has forgotten it learns it again.
+        tracing::warn!(
+            "MCP is open: every user and program of this machine may call every tool; to ask for a token, \
+             set TRUNKLINE_TOKEN or --token"
+        );
+    }
     let front = front(serve, listener, token, environment);
     let plan = ServePlan { platform, traced, options, front };
     // Boxed: by far the largest future here, and the caller holds the others (clippy::large_futures).
@@ -235,7 +244,8 @@ fn front(
         listener,
         token: token.map(|token| token.reveal().to_owned()),
         hosts: hosts(serve),
-        origins: serve.allow_origin.clone(),
+        origins: origins(serve),
+        connections_per_address: serve.connections_per_address,
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
         attachment: None,
@@ -260,15 +270,21 @@ fn hosts(serve: &Serve) -> Vec<String> {
     serve.allow_host.iter().cloned().chain(public).collect()
 }
 
+/// The origins of web pages that may connect: those allowed, and the one of `--public-url`.
+fn origins(serve: &Serve) -> Vec<String> {
+    let public = serve.platform.issuer.public_url.iter().map(|url| url.origin().to_string());
+    serve.allow_origin.iter().cloned().chain(public).collect()
+}
+
 /// What the platform is told, if there is to be one.
 fn wanted_platform(
     serve: &Serve,
-    token: Option<&Token>,
+    admission: platform::Admission<'_>,
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Option<Settings>, String> {
     if serve.platform.is_wanted() {
-        return platform::settings(&serve.platform, token, address, environment).map(Some);
+        return platform::settings(&serve.platform, admission, address, environment).map(Some);
     }
     match &serve.platform.issuer.issuer {
         None => Ok(None),
@@ -277,8 +293,15 @@ fn wanted_platform(
     }
 }
 
-/// The socket and the token, or the exit code. Nothing is started before both are right.
-fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option<Token>), u8> {
+/// The socket, and who may come in through it.
+struct Opened {
+    listener: TcpListener,
+    token: Option<Token>,
+    openness: Openness,
+}
+
+/// What is opened, or the exit code. Nothing is started before all of it is right.
+fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
     let token = match (&serve.token, environment.filled(TOKEN)) {
         (Some(token), _) => Some(token.clone()),
         (None, Some(text)) => Some(
@@ -287,10 +310,15 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         ),
         (None, None) => None,
     };
+    let openness = access_flags(serve, token.is_some()).decide().map_err(|what| {
+        logging::told(&what);
+        console::problem(&format!("error: {what}\n"), USAGE)
+    })?;
     let guarded = match &token {
         // Also beside the keys of a platform: the token alone lets a client in.
         Some(token) => Guarded::Token(token.reveal().len()),
-        None if serve.platform.is_wanted() => Guarded::Keys,
+        // A demo beyond this machine is closed by its keys.
+        None if serve.platform.is_wanted() && !serve.open => Guarded::Keys,
         None => Guarded::Open,
     };
     let listen = serve.listen.clone().unwrap_or_default();
@@ -299,7 +327,23 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         logging::told(&error.to_string());
         console::problem(&format!("error: {error}\n"), code)
     })?;
-    Ok((listener, token))
+    Ok(Opened { listener, token, openness })
+}
+
+fn access_flags(serve: &Serve, has_token: bool) -> AccessFlags {
+    let issuer = &serve.platform.issuer;
+    let given = [
+        (issuer.public_url.is_some(), "--public-url"),
+        (!serve.allow_host.is_empty(), "--allow-host"),
+        (issuer.issuer.is_some(), "--issuer"),
+    ];
+    AccessFlags {
+        is_platform: serve.platform.is_wanted(),
+        is_demo: serve.demo,
+        open: serve.open,
+        has_token,
+        reached: given.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag),
+    }
 }
 
 /// Document 004: `KEEP_SERVER_OPEN=1` keeps the server open after its clients have gone. So does

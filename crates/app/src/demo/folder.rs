@@ -104,7 +104,7 @@ impl DemoFolder {
              This is a demo: five small servers inside the program, behind one endpoint.\n\
              Nothing of it is kept when it ends.\n\
              \n\
-             \x20 for MCP clients   {url}/mcp (no token needed on this machine)\n\
+             \x20 for MCP clients   {url}/mcp (no token needed on this machine, until you make a key)\n\
              \x20 the dashboard     {url}/ (sign in with the admin token)\n\
              \x20 the REST API      {url}/api/v1/docs (with the admin token)\n\
              \x20 the config        {config} (edit it: changes come into force at once)\n\

@@ -10,6 +10,7 @@ mod jwt;
 mod key;
 mod label;
 mod principal;
+mod remembered;
 mod resource;
 mod role;
 mod scope;
@@ -25,6 +26,7 @@ pub use key::{
 };
 pub use label::{label, read_label};
 pub use principal::{Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide};
+pub use remembered::{RememberedPrincipal, recall};
 pub use resource::{Resource, challenge};
 pub use role::{Action, Role, allows};
 pub use scope::{SCOPES, role_of, scope_for};

@@ -1,7 +1,7 @@
 //! Somebody whose credential has been checked, and the check: from what a request shows to who asks.
 //!
-//! A `Principal` comes from `decide` only, and there is none for nobody: code that holds one knows
-//! that somebody was let in, and how.
+//! A `Principal` comes from `decide` only, and from `recall` of what it had decided. There is none for
+//! nobody: code that holds one knows that somebody was let in, and how.
 
 use super::grants::Grants;
 use super::jwt::{self, Issuer, JwtFault};
@@ -130,9 +130,7 @@ fn without_token(worth: WithoutToken) -> Result<Principal, Refusal> {
 fn by_key(token: &str, id: &KeyId, known: &Credentials, now: u64) -> Result<Principal, Refusal> {
     let key = known.keys.get(id).ok_or(Refusal::Unknown)?;
     key.check(&known.pepper, token, now)?;
-    let ApiKey { name, role, grants, expires_at, .. } = key.clone();
-    let credential = Credential::Key(id.clone());
-    Ok(Principal { name, role, grants, credential, good_until: expires_at })
+    Ok(Principal::of_key(key))
 }
 
 fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> {
@@ -143,15 +141,24 @@ fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> 
     })?;
     let scopes = claims.scopes.iter().map(String::as_str);
     let role = scope::role_of(scopes).ok_or(Refusal::NoScope)?;
-    let good_until = Some(claims.good_until());
+    let good_until = claims.good_until();
     let (issuer, subject) = (claims.issuer, claims.subject);
     let principal = Principal::new(&subject.clone(), role, Credential::Jwt { issuer, subject });
-    Ok(Principal { good_until, ..principal })
+    Ok(principal.until(good_until))
 }
 
 impl Principal {
-    fn new(name: &str, role: Role, credential: Credential) -> Self {
+    pub(super) fn new(name: &str, role: Role, credential: Credential) -> Self {
         Self { name: name.to_owned(), role, grants: Grants::All, credential, good_until: None }
+    }
+
+    pub(super) fn of_key(key: &ApiKey) -> Self {
+        let ApiKey { id, name, role, grants, expires_at, .. } = key.clone();
+        Self { name, role, grants, credential: Credential::Key(id), good_until: expires_at }
+    }
+
+    pub(super) fn until(self, end: u64) -> Self {
+        Self { good_until: Some(end), ..self }
     }
 
     /// For people to read. Two may have the same; the credential tells them apart.
@@ -190,6 +197,12 @@ impl Principal {
 }
 
 impl Refusal {
+    /// Could whoever shows it be guessing? A token that was good once was not guessed, and nobody guesses the
+    /// signature of an issuer.
+    pub fn is_guess(self) -> bool {
+        matches!(self, Self::Malformed | Self::Unknown | Self::Key(KeyFault::Wrong))
+    }
+
     /// Should the request be answered with 401 (who are you?) or with 403 (not you)?
     pub fn status(self) -> u16 {
         match self {

@@ -84,12 +84,28 @@ impl ApiKeys {
             looks: Looks::new(),
         };
         holder.reload().await?;
+        // On every start: whoever has forgotten it learns it again.
+        match (holder.fixed.without_token, holder.is_open()) {
+            (WithoutToken::MayUseMcp, true) => tracing::warn!(
+                "MCP is open: every user and program of this machine may call every tool without a token; an \
+                 API key closes it"
+            ),
+            (WithoutToken::MayUseMcp, false) => {
+                tracing::warn!("MCP is closed although it was to be open: {EXISTS}");
+            }
+            (WithoutToken::Refused, _) => {}
+        }
         Ok(holder)
     }
 
     /// For `access::decide`.
     pub fn known(&self) -> Arc<Credentials> {
         Arc::clone(&self.known.read())
+    }
+
+    /// May clients without a token speak MCP now?
+    pub fn is_open(&self) -> bool {
+        self.known().without_token == WithoutToken::MayUseMcp
     }
 
     /// The store was sealed with another key: no API key can be checked.
@@ -111,7 +127,13 @@ impl ApiKeys {
 
     /// Would this credential still be let in? A token of an issuer has its own end.
     pub fn is_good(&self, credential: &Credential, now: i64) -> bool {
-        let Credential::Key(id) = credential else { return true };
+        let id = match credential {
+            Credential::Key(id) => id,
+            Credential::Open => return self.is_open(),
+            Credential::AdminToken | Credential::StaticToken | Credential::Jwt { .. } => {
+                return true;
+            }
+        };
         let known = self.known();
         let now = seconds(now);
         known.keys.get(id).is_some_and(|key| {
@@ -142,7 +164,9 @@ impl ApiKeys {
         let mut known = self.known.write();
         let (mut keys, issuer) = (known.keys.clone(), known.issuer.clone());
         change(&mut keys);
+        let was_open = known.without_token;
         *known = Arc::new(snapshot(&self.fixed, keys, issuer));
+        tell_openness(was_open, known.without_token);
         self.edits.fetch_add(1, Ordering::AcqRel);
         drop(known);
         self.publish_version();
@@ -244,9 +268,11 @@ impl ApiKeys {
         match self.store.setting(MARK).await {
             Ok(mark) if mark == *self.mark.lock() => {}
             Ok(_) => {
+                let before = self.known().without_token;
                 if let Err(error) = self.reload().await {
                     tracing::warn!(%error, "the API keys cannot be read from the store; those known here stay valid");
                 }
+                tell_openness(before, self.known().without_token);
             }
             // Known keys stay valid; the reconciler logs that the store is away.
             Err(error) => {
@@ -279,13 +305,32 @@ fn snapshot(
     keys: HashMap<KeyId, ApiKey>,
     issuer: Option<Issuer>,
 ) -> Credentials {
+    // Whoever makes a key wants to know who calls, and perhaps to limit them: without a token they would have
+    // no name and no limit. An expired one counts: time alone must not open what was closed.
+    let has_key = keys.values().any(|key| key.revoked_at.is_none());
     Credentials {
         pepper: Arc::clone(&fixed.pepper),
         admin_token: fixed.admin_token,
         static_token: fixed.static_token,
+        without_token: if has_key { WithoutToken::Refused } else { fixed.without_token },
         keys,
         issuer,
-        without_token: fixed.without_token,
+    }
+}
+
+const EXISTS: &str = "an API key exists, so clients show it (or the admin token)";
+
+/// A key was made where none was needed before, or the last one was revoked.
+fn tell_openness(before: WithoutToken, now: WithoutToken) {
+    match (before, now) {
+        (WithoutToken::MayUseMcp, WithoutToken::Refused) => {
+            tracing::warn!("MCP is closed from now on: {EXISTS}");
+        }
+        (WithoutToken::Refused, WithoutToken::MayUseMcp) => tracing::warn!(
+            "MCP is open again: the last API key was revoked, and every user and program of this machine may \
+             call every tool without a token"
+        ),
+        _ => {}
     }
 }
 
@@ -338,6 +383,23 @@ mod tests {
         assert_eq!(holder.known().keys[&id].revoked_at, Some(5));
         assert!(holder.replace(stale, before + 1));
         assert_eq!(holder.known().keys[&id].revoked_at, None);
+    }
+
+    #[test]
+    fn a_key_that_is_not_revoked_closes_what_was_open() {
+        let open = FixedTokens { without_token: WithoutToken::MayUseMcp, ..fixed() };
+        for (keys, is_open) in [
+            (vec![], true),
+            (vec![key("aaaaaaaaaa", None, Some(1))], true),
+            (vec![key("aaaaaaaaaa", None, None)], false),
+            (vec![key("aaaaaaaaaa", Some(1), None)], false),
+            (vec![key("aaaaaaaaaa", None, Some(1)), key("bbbbbbbbbb", None, None)], false),
+        ] {
+            let known = snapshot(&open, keys.clone().into_iter().collect(), None);
+            assert_eq!(known.without_token == WithoutToken::MayUseMcp, is_open, "{keys:?}");
+            let known = snapshot(&fixed(), keys.into_iter().collect(), None);
+            assert_eq!(known.without_token, WithoutToken::Refused);
+        }
     }
 
     #[test]

@@ -162,9 +162,10 @@ impl ControlPlane {
         }
     }
 
-    /// Counts a request over REST that was not let in.
-    pub fn reject(&self, refusal: Refusal, source: IpAddr) {
-        self.0.identity.rejected.count_rejected(refusal, source, clock::now());
+    /// Counts a request over REST that was not let in. Returns the seconds that its sender is to wait, if it has
+    /// shown too many wrong tokens.
+    pub fn reject(&self, refusal: Refusal, source: IpAddr) -> Option<u64> {
+        self.0.identity.rejected.count_rejected(refusal, source, clock::now())
     }
 
     /// The config file says this from now on.

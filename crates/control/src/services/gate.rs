@@ -39,19 +39,38 @@ impl KeyGate {
     }
 
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
-        let resource = self.issuer.as_deref().map(IssuerKeys::resource);
-        if let Err(refusal) = &decided {
-            self.rejected.count_rejected(*refusal, peer.ip(), clock::now());
+        decided
+            .map(|principal| pass(&principal, peer))
+            .map_err(|refusal| self.denied(refusal, peer))
+    }
+
+    fn denied(&self, refusal: Refusal, peer: SocketAddr) -> Denied {
+        if let Some(seconds) = self.rejected.count_rejected(refusal, peer.ip(), clock::now()) {
+            let message = format!("{refusal}, and {TOO_MANY_WRONG}");
+            return Denied { status: 429, challenge: None, retry_after: Some(seconds), message };
         }
-        decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
+        let resource = self.issuer.as_deref().map(IssuerKeys::resource);
+        Denied {
             // RFC 6750, 3 and RFC 9728, 5.1: a refusal names where the resource's metadata is
             // found.
             status: refusal.status(),
             challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
-            message: refusal.to_string(),
-        })
+            retry_after: None,
+            message: match refusal.status() {
+                401 => format!("{refusal}: {REMEDY}"),
+                _ => refusal.to_string(),
+            },
+        }
     }
 }
+
+/// Why even a refusal has to be waited for.
+pub(crate) const TOO_MANY_WRONG: &str =
+    "too many wrong tokens came from this address within a minute; a right one is taken at once";
+
+/// What somebody does who is not let in.
+const REMEDY: &str = "send `Authorization: Bearer KEY` with an API key (an admin makes one in the dashboard, Clients & \
+     keys, or with POST /api/v1/keys), the admin token, or an access token of the issuer";
 
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
@@ -93,6 +112,9 @@ impl Gate for KeyGate {
 
     fn holds(&self, pass: &Pass) -> bool {
         let (credential, _) = read_label(&pass.label);
+        if *pass.who == *ANYONE {
+            return self.keys.is_open();
+        }
         // Tokens of an issuer cannot be revoked here; their end is in the pass itself.
         let Some(id) = credential.strip_prefix("key:") else { return true };
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))

@@ -28,6 +28,7 @@ mod settings;
 mod skills;
 mod store_lock;
 mod tools;
+mod web_sessions;
 
 pub use activity::ClientService;
 pub(crate) use activity::ClientSummary;
@@ -38,6 +39,7 @@ pub use control_plane::ControlPlane;
 pub(crate) use directory::{ServerEntry, ServerOrigin};
 pub use events::{EventBus, NumberedEvent, ServerEvent};
 pub use gate::KeyGate;
+pub(crate) use gate::TOO_MANY_WRONG;
 pub(crate) use grants::sees;
 pub(crate) use live::Diagnosis;
 pub(crate) use logins::{
@@ -70,3 +72,4 @@ pub(crate) use tools::{
     server_error,
 };
 pub use tools::{ToolCallRequest, ToolService};
+pub use web_sessions::{KeptSession, SessionAges, WebSessions};

@@ -61,7 +61,7 @@ pub(crate) async fn show(screen: Screen, request: &PageRequest<'_>) -> PageResul
         Screen::Settings => settings::show(request).await,
         Screen::Export => settings::export(request).await,
         Screen::ApiPage => Ok(settings::api_page(request).await),
-        Screen::SignOut => Ok(sign_in::out(request)),
+        Screen::SignOut => Ok(sign_in::out(request).await),
         Screen::Theme => Ok(settings::theme(request)),
         // Answered before anybody comes here.
         Screen::Asset | Screen::SignIn | Screen::SignInNow | Screen::Live => {

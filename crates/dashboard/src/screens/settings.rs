@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use trunkline_control::access::Action;
 
 use super::servers::{API, word};
-use super::sign_in::{is_secure, place_of};
+use super::sign_in::place_of;
 use crate::guard;
 use crate::layout::{self, Shell};
 use crate::page::{Page, PageResult};
 use crate::page_request::{PageRequest, Theme};
+use crate::signed_in;
 
 pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
     let settings = match request.may(Action::ReadSettings) {
@@ -118,7 +119,7 @@ pub(super) async fn api_page(request: &PageRequest<'_>) -> Page {
 
 /// Keeps the choice in a cookie, and goes back to where it was made.
 pub(super) fn theme(request: &PageRequest<'_>) -> Page {
-    let secure = is_secure(request.state, request.visit);
+    let secure = signed_in::is_secure(request.state, request.visit);
     let (value, age) = match request.form.get("theme") {
         Some(theme @ ("light" | "dark")) => (theme, "; Max-Age=31536000"),
         _ => ("", "; Max-Age=0"),

@@ -2,6 +2,7 @@
 
 use maud::html;
 use trunkline_control::access::{Action, Principal, Refusal};
+use trunkline_control::api::handle::NotRecognised;
 use trunkline_gateway::WebRequest;
 
 use crate::form::{Form, encode};
@@ -9,6 +10,7 @@ use crate::guard;
 use crate::layout;
 use crate::page::Page;
 use crate::page_request::{DashboardState, PageRequest};
+use crate::signed_in;
 
 /// The form, with what was wrong the last time.
 pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page {
@@ -39,36 +41,32 @@ pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page
 
 /// Somebody has sent it.
 pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
-    let source = visit.peer.ip();
-    let waiting = state.doorman.lock().wait(source, state.now());
-    if let Some(wait) = waiting {
-        let seconds = wait.as_secs() + 1;
-        let words = format!("Too many wrong tokens. Try again in {seconds} s.");
-        return page(visit, 429, Some(&words)).header("Retry-After", seconds.to_string());
-    }
     let form = Form::read_body(&visit.body);
     let token = form.filled("token").unwrap_or_default();
-    let known = state.api.recognise(token, visit.peer).await;
-    match known.and_then(|known| known.require(Action::ReadSelf).map(|()| known)) {
-        Ok(principal) => {
-            state.doorman.lock().record_success(source);
-            begin(state, visit, principal, &place_of(form.get("next")))
+    let known = match state.api.recognise(token, visit.peer).await {
+        Ok(known) => known,
+        Err(NotRecognised { wait: Some(seconds), .. }) => {
+            let words = format!(
+                "Too many wrong tokens came from your address. A right one is taken at once; wait {seconds} s \
+                 before you guess again."
+            );
+            return page(visit, 429, Some(&words)).header("Retry-After", seconds.to_string());
         }
-        Err(refusal) => {
-            state.doorman.lock().record_failure(source, state.now());
-            page(visit, 401, Some(words(refusal)))
-        }
+        Err(NotRecognised { refusal, .. }) => return page(visit, 401, Some(words(refusal))),
+    };
+    match known.require(Action::ReadSelf) {
+        Ok(()) => begin(state, visit, known, &place_of(form.get("next"))).await,
+        Err(refusal) => page(visit, 401, Some(words(refusal))),
     }
 }
 
-pub(crate) fn out(request: &PageRequest<'_>) -> Page {
-    let headers = &request.visit.headers;
-    let name = guard::session_cookie(headers);
-    if let Some(id) = guard::cookie(headers, &name) {
-        request.state.sessions.end(id);
+pub(crate) async fn out(request: &PageRequest<'_>) -> Page {
+    let (state, visit) = (request.state, request.visit);
+    if let Some(id) = signed_in::cookie_id(state, visit) {
+        signed_in::end(state, id).await;
     }
-    let cookie =
-        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(request.state, request.visit));
+    let name = signed_in::cookie_name(state, visit);
+    let cookie = guard::set_cookie(&name, "", "; Max-Age=0", signed_in::is_secure(state, visit));
     Page::see_other("/sign-in").header("Set-Cookie", cookie)
 }
 
@@ -99,19 +97,20 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
     if is_ours { wanted.to_owned() } else { "/".to_owned() }
 }
 
-pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
-    guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
-}
-
-fn begin(state: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {
+async fn begin(
+    state: &DashboardState,
+    visit: &WebRequest,
+    principal: Principal,
+    next: &str,
+) -> Page {
     // A session that was there before ends: nobody goes on with what another has known.
-    let name = guard::session_cookie(&visit.headers);
-    if let Some(id) = guard::cookie(&visit.headers, &name) {
-        state.sessions.end(id);
+    if let Some(id) = signed_in::cookie_id(state, visit) {
+        signed_in::end(state, id).await;
     }
-    match state.sessions.begin(principal, state.now()) {
+    match signed_in::begin(state, principal).await {
         Ok(id) => {
-            let cookie = guard::set_cookie(&name, &id, "", is_secure(state, visit));
+            let name = signed_in::cookie_name(state, visit);
+            let cookie = guard::set_cookie(&name, &id, "", signed_in::is_secure(state, visit));
             Page::see_other(next).header("Set-Cookie", cookie)
         }
         Err(error) => page(visit, 500, Some(&format!("Sign-in failed: {error}."))),

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id, Message};
 
-use crate::call::Level;
+use crate::call::{Level, SubscriptionQuota};
 use crate::call::question::{Abilities, Questions};
 use crate::era::Stamp;
 use crate::error::CallError;
@@ -48,6 +48,8 @@ pub(crate) struct Client {
     /// Knows whether the client is still there; only where it need not stay connected.
     // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
+    /// The resources it is subscribed to.
+    pub(crate) subscribed: Arc<SubscriptionQuota>,
 }
 
 /// What a front knows of a client that need not be connected between its requests.

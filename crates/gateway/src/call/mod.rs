@@ -6,6 +6,7 @@ mod client;
 mod question;
 mod record;
 mod stateless;
+mod subscription_quota;
 mod trace;
 
 use std::cell::Cell;
@@ -21,6 +22,7 @@ pub(crate) use client::{
 pub(crate) use question::{Ability, Level};
 pub(crate) use record::{Asker, CallRecord, Observers};
 pub(crate) use stateless::{Refused, Stateless};
+pub(crate) use subscription_quota::{SubscriptionQuota, SubscriptionShare, TOO_MANY_SUBSCRIPTIONS};
 
 use crate::deadlines::Tick;
 use crate::era::Era;

@@ -166,6 +166,8 @@ ranks! {
     PassCache
     /// A leaf.
     SessionOwner
+    /// A leaf.
+    WrongTokens
 
     // The way to a server over HTTP: requests are sent while its calls are locked.
     /// A leaf.
@@ -194,4 +196,6 @@ ranks! {
     RefusedCounts
     /// A leaf: orders are given from everywhere.
     PumpOrders
+    /// A leaf: connections are dropped from everywhere.
+    AddressCounts
 }

@@ -15,7 +15,7 @@ use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
 use crate::finder::Finder;
 use crate::instance::Instance;
-use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
+use crate::limits::{LISTENED_BYTES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::lock::{Mutex, rank};
 use crate::upstream::{OfferChanges, Parking, Server, WaitQueue, make_room};
 
@@ -40,19 +40,30 @@ pub(crate) struct Registry {
     /// Counts the changes of what views are made of.
     pub(crate) offers: Arc<OfferChanges>,
     /// Subscriptions that are open.
-    listeners: Arc<AtomicUsize>,
+    listeners: Arc<Listeners>,
     /// Which tool is meant; empty until somebody asks.
     finder: Finder,
 }
 
+/// The subscriptions that are open, and the bytes of their URIs.
+#[derive(Debug, Default)]
+struct Listeners {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
 /// One of the subscriptions that may be open; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
+pub(crate) struct Place {
+    all: Arc<Listeners>,
+    bytes: usize,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Relaxed: a counter, and nothing else is read because of it.
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        // Relaxed: counters, and nothing else is read because of them.
+        self.all.count.fetch_sub(1, Ordering::Relaxed);
+        self.all.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -84,13 +95,14 @@ impl Registry {
         &self.finder
     }
 
-    /// A place for one more subscription, if there is one.
-    pub(crate) fn place_for_listener(&self) -> Option<Place> {
+    /// A place for one more subscription with so many bytes of URIs, if there is one.
+    pub(crate) fn place_for_listener(&self, bytes: usize) -> Option<Place> {
         // Counted first and given back by `Place` if it was one too many: two threads cannot both
         // take the last.
-        let before = self.listeners.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&self.listeners));
-        (before < LISTENERS).then_some(place)
+        let count = self.listeners.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let held = self.listeners.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let place = Place { all: Arc::clone(&self.listeners), bytes };
+        (count <= LISTENERS && held <= LISTENED_BYTES).then_some(place)
     }
 
     /// This client does not want to hear of any resource any more.
@@ -251,9 +263,13 @@ mod tests {
     #[test]
     fn subscriptions_are_bounded() {
         let registry = Registry::new(Arc::default());
-        let held: Vec<_> = (0..LISTENERS).map(|_| registry.place_for_listener().unwrap()).collect();
-        assert!(registry.place_for_listener().is_none());
+        let place = |bytes| registry.place_for_listener(bytes);
+        let held: Vec<_> = (0..LISTENERS).map(|_| place(1).unwrap()).collect();
+        assert!(place(1).is_none());
         drop(held);
-        assert!(registry.place_for_listener().is_some());
+        let held = place(LISTENED_BYTES).unwrap();
+        assert!(place(1).is_none() && place(0).is_some());
+        drop(held);
+        assert!(place(1).is_some());
     }
 }

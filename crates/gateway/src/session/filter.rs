@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{decode, elements, encode_all_into, encode_into, member};
 
+use crate::call::TOO_MANY_SUBSCRIPTIONS;
 use crate::error::CallError;
-use crate::limits::LISTENED_URIS;
+use crate::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filter {
@@ -46,6 +47,11 @@ impl Filter {
             ListKind::Resources | ListKind::Templates => self.resources,
             ListKind::Prompts => self.prompts,
         }
+    }
+
+    /// What the URIs take.
+    pub(super) fn bytes(&self) -> usize {
+        self.uris.iter().flatten().map(String::len).sum()
     }
 
     /// The filter as it is told to the client that it holds.
@@ -93,16 +99,17 @@ fn uris(list: &[u8]) -> Result<Option<Vec<String>>, CallError> {
     if !list.starts_with(b"[") {
         return Err(bad("`notifications.resourceSubscriptions` has to be an array".to_owned()));
     }
-    let (mut seen, mut uris) = (BTreeSet::new(), Vec::new());
+    let (mut seen, mut uris, mut bytes) = (BTreeSet::new(), Vec::new(), 0);
     for at in elements(list) {
         let uri = decode(at.of(list)).map(String::from).ok_or_else(|| {
             bad("`notifications.resourceSubscriptions` has to hold strings".to_owned())
         })?;
         if seen.insert(uri.clone()) {
+            bytes += uri.len();
             uris.push(uri);
         }
-        if uris.len() > LISTENED_URIS {
-            return Err(bad(format!("more than {LISTENED_URIS} resources in one subscription")));
+        if uris.len() > SUBSCRIBED_URIS || bytes > SUBSCRIBED_BYTES {
+            return Err(TOO_MANY_SUBSCRIPTIONS);
         }
     }
     Ok(Some(uris))
@@ -135,20 +142,22 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let many = format!(
-            "{{\"resourceSubscriptions\":[{}]}}",
-            (0..=LISTENED_URIS).map(|n| format!("\"a://{n}\"")).collect::<Vec<_>>().join(",")
-        );
-        for wanted in [
-            "5",
-            r#"{"toolsListChanged":1}"#,
-            r#"{"resourceSubscriptions":"a://x"}"#,
-            r#"{"resourceSubscriptions":[1]}"#,
-            &many,
+        let list =
+            |uris: Vec<String>| format!("{{\"resourceSubscriptions\":[{}]}}", uris.join(","));
+        let many = list((0..=SUBSCRIBED_URIS).map(|n| format!("\"a://{n}\"")).collect());
+        let long =
+            list((0..=8).map(|n| format!("\"{n}{}\"", "x".repeat(SUBSCRIBED_BYTES / 8))).collect());
+        for (wanted, code) in [
+            ("5", -32602),
+            (r#"{"toolsListChanged":1}"#, -32602),
+            (r#"{"resourceSubscriptions":"a://x"}"#, -32602),
+            (r#"{"resourceSubscriptions":[1]}"#, -32602),
+            (&many, -31015),
+            (&long, -31015),
         ] {
             let params = format!(r#"{{"notifications":{wanted}}}"#);
             let refused = Filter::read(params.as_bytes(), b"{}").unwrap_err();
-            assert_eq!(refused.code(), -32602, "{wanted}");
+            assert_eq!(refused.code(), code);
         }
         assert!(Filter::read(b"{}", b"{}").is_err());
     }

@@ -10,7 +10,7 @@ use trunkline_wire::{Edits, Id, decode, encode, write_result};
 
 use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
-use crate::limits::{CHANGE_PAUSE, LISTENERS, SUBSCRIBED};
+use crate::limits::{CHANGE_PAUSE, LISTENED_BYTES, LISTENERS, SUBSCRIBED};
 use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
 use crate::session::client_session::Session;
@@ -74,8 +74,11 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         Err(error) => return asked.refuse(&error, touched),
     };
     // Bounded: each subscription holds a task for as long as its client likes.
-    let Some(place) = session.context.registry.place_for_listener() else {
-        let why = format!("{LISTENERS} subscriptions are open already; end one of them first");
+    let Some(place) = session.context.registry.place_for_listener(filter.bytes()) else {
+        let why = format!(
+            "{LISTENERS} subscriptions, or {LISTENED_BYTES} bytes of their URIs, are open already; end one of \
+             them first"
+        );
         return asked.refuse(&CallError::InvalidRequest(why), touched);
     };
     let cancelled = CancellationToken::new();
@@ -219,8 +222,10 @@ impl Subscription {
                 let subscriptions = &connection.subscriptions;
                 // Only the first subscriber of a resource asks the server; the others share what it
                 // hears.
-                let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
-                subscriptions.add(&own, &self.ear, &encode(uri));
+                // The filter is as long as a client may have it; under an alias a URI may be longer at its server.
+                let Ok(is_first) = subscriptions.add(&own, &self.ear, &encode(uri)) else {
+                    continue;
+                };
                 let answer =
                     is_first.then(|| connection.listens.follow(&connection.link, &own)).flatten();
                 let connection = Arc::clone(connection);

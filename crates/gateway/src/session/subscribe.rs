@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trunkline_wire::decode;
 
 use crate::era::Era;
+use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::router::{Forward, ResourceAction};
 use crate::session::request::{SessionRequest, absent};
@@ -26,6 +27,7 @@ pub(super) fn settle(asked: &SessionRequest<'_>, to: &Forward<'_>, touched: &mut
             Subscribed::PassOn => return false,
             Subscribed::Done => asked.answer(b"{}", touched),
             Subscribed::ServerAsked => confirm_when_asked(asked, connection, uri.into_owned()),
+            Subscribed::Refused(error) => asked.refuse(&error, touched),
         }
         return true;
     }
@@ -49,6 +51,7 @@ enum Subscribed {
     /// The server has been asked in its own way; the client may rely on it when it has taken that.
     ServerAsked,
     Done,
+    Refused(CallError),
 }
 
 /// Records that the client subscribes to a resource, or does so no longer.
@@ -62,8 +65,11 @@ fn subscribe(
     match to.action {
         ResourceAction::Plain => Subscribed::PassOn,
         ResourceAction::Subscribe => {
-            let is_first = !subscriptions.uris().iter().any(|known| known == uri);
-            subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
+            let added = subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
+            let is_first = match added {
+                Ok(is_first) => is_first,
+                Err(error) => return Subscribed::Refused(error),
+            };
             if connection.link.era() == Era::Legacy {
                 return Subscribed::PassOn;
             }

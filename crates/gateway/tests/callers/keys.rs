@@ -63,6 +63,7 @@ impl Keys {
         pass.filter(|pass| pass.expires.is_none_or(|end| end > SystemTime::now())).ok_or(Denied {
             status: 401,
             challenge: Some("Bearer realm=\"test\", error=\"invalid_token\"".to_owned()),
+            retry_after: None,
             message: "this key opens nothing".to_owned(),
         })
     }
@@ -77,7 +78,7 @@ impl Gate for Keys {
         let decision = self.decide(&key);
         if key == "never" {
             let message = "the keys cannot be had".to_owned();
-            let denied = Denied { status: 503, challenge: None, message };
+            let denied = Denied { status: 503, challenge: None, retry_after: None, message };
             return Admission::Later(Box::pin(async move { Err(denied) }));
         }
         if key.starts_with("late") {

@@ -87,6 +87,7 @@ impl Scene {
             token: None,
             hosts: Vec::new(),
             origins: Vec::new(),
+            connections_per_address: None,
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),

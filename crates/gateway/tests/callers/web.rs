@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use trunkline_gateway::{Attachment, WebReply, WebRequest, WebStream};
+use trunkline_gateway::{Attachment, BodyRule, WebReply, WebRequest, WebStream};
 
 use crate::scene::{Scene, Test};
 
@@ -53,8 +53,8 @@ impl Attachment for Pages {
         path.starts_with("/api/")
     }
 
-    fn body_limit(&self, path: &str) -> usize {
-        if path == "/api/large" { 4 << 20 } else { 1 << 20 }
+    fn body_rule(&self, head: &WebRequest) -> BodyRule {
+        BodyRule::Caller(if head.path() == "/api/large" { 4 << 20 } else { 1 << 20 })
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {

@@ -10,6 +10,7 @@ pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod skill;
 pub(crate) mod tool;
+pub(crate) mod web_session;
 
 pub use credential::CredentialRecord;
 pub use grant::GrantRecord;
@@ -19,6 +20,7 @@ pub use pending::PendingLogin;
 pub use server::{DesiredState, ServerRecord, Transport};
 pub use skill::{BY_HAND, PENDING, SkillRecord, SuggestionRecord, ToolSkillsRecord};
 pub use tool::{NewTool, ToolRecord};
+pub use web_session::{WebSession, WebSessionEnds};
 
 use crate::limits::PAGE;
 

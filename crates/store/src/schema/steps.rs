@@ -7,7 +7,7 @@ use self::Statement::{Both, Postgres, Sqlite};
 pub(super) const KNOWN: i64 = 5;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5];
+pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -254,3 +254,14 @@ const STEP_5: &[Statement] = &[
          FOR EACH ROW EXECUTE FUNCTION trunkline.audit_goes();",
     ),
 ];
+
+/// Version 6: who is signed in at the dashboard.
+const STEP_6: &[Statement] = &[Both(
+    "CREATE TABLE web_sessions (
+        id         TEXT PRIMARY KEY,
+        credential TEXT NOT NULL,
+        detail     TEXT NOT NULL,
+        began_at   INTEGER NOT NULL,
+        used_at    INTEGER NOT NULL
+    ) STRICT",
+)];

@@ -18,6 +18,7 @@ mod schema;
 mod servers;
 mod skills;
 mod tools;
+mod web_sessions;
 
 mod postgres;
 mod proxy;

@@ -2,8 +2,9 @@
 
 use super::{ISSUER, NOW, Signer, claims, header};
 use crate::access::{
-    Action, ApiKey, Credential, Credentials, Grants, JwtFault, KeyFault, Pepper, Refusal, Role,
-    Use, WithoutToken, bearer_of, decide, make_admin_token, make_key,
+    Action, ApiKey, Credential, Credentials, Grants, JwtFault, KeyFault, Pepper, Refusal,
+    RememberedPrincipal, Role, Use, WithoutToken, bearer_of, decide, make_admin_token, make_key,
+    recall,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -130,6 +131,35 @@ fn without_a_token_there_is_mcp_at_most() {
     }
     // A wrong token is worth less than none.
     assert_eq!(decide(Some("guess"), &known, NOW), Err(Refusal::Unknown));
+}
+
+#[test]
+fn who_is_remembered_is_somebody_as_long_as_their_credential_is_good() {
+    let Scene { signer, mut known, admin, keys } = scene();
+    let claims = claims(&json!({"scope": "admin:write"}));
+    let jwt = signer.sign("ES256", &header("ES256", "p256", &json!({})), &claims);
+    let tokens = [&*admin, "static.token.x", &keys[0], &jwt];
+    let kept = tokens.map(|token| {
+        let who = decide(Some(token), &known, NOW).unwrap();
+        let kept = who.remember(&known).unwrap();
+        assert_eq!(recall(&kept, &known, NOW), Some(who.clone()), "{kept:?}");
+        assert!(!kept.detail.contains(token) && !kept.credential.contains(token));
+        (kept, who.good_until())
+    });
+    let later = kept[3].1.unwrap();
+    assert_eq!(recall(&kept[3].0, &known, later), None, "the access token is over");
+    // Other tokens, a revoked key, another issuer.
+    known.admin_token = Some(known.pepper.mac(Use::AdminToken, "another"));
+    known.static_token = None;
+    known.keys.values_mut().for_each(|key| key.revoked_at = Some(NOW));
+    known.issuer = None;
+    for (kept, _) in &kept {
+        assert_eq!(recall(kept, &known, NOW), None, "{kept:?}");
+    }
+    let odd = RememberedPrincipal { credential: "open".to_owned(), detail: "{}".to_owned() };
+    assert_eq!(recall(&odd, &known, NOW), None);
+    let open = Credentials { without_token: WithoutToken::MayUseMcp, ..known };
+    assert_eq!(decide(None, &open, NOW).unwrap().remember(&open), None);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::api::route::{Access, Method, Route};
 use crate::clock::now;
 use crate::issuer::IssuerKeys;
 use crate::keys::Actor;
-use crate::services::ControlPlane;
+use crate::services::{ControlPlane, TOO_MANY_WRONG};
 
 pub(super) async fn admitted(
     plane: &ControlPlane,
@@ -29,9 +29,13 @@ pub(super) async fn admitted(
         allowed(plane, (route, params), &principal, visit.peer)?;
         Ok(principal)
     });
-    principal.map_err(|refusal| {
-        plane.reject(refusal, visit.peer.ip());
-        refused(plane, refusal, needed(route), visit.path())
+    principal.map_err(|refusal| match plane.reject(refusal, visit.peer.ip()) {
+        Some(seconds) => {
+            let problem = Problem::new(Kind::TooMany, format!("{refusal}, and {TOO_MANY_WRONG}"));
+            let answer = ApiResponse::problem(&problem.instance(visit.path()));
+            answer.header("Retry-After", seconds.to_string())
+        }
+        None => refused(plane, refusal, needed(route), visit.path()),
     })
 }
 
@@ -51,6 +55,25 @@ pub(super) async fn recognised(
         decided = decide();
     }
     decided
+}
+
+/// Could this be somebody who may come in? As far as that can be told without asking anybody.
+pub(super) fn sender(plane: &ControlPlane, head: &WebRequest) -> Sender {
+    let bearer = shown(head);
+    match bearer.and_then(|bearer| decide(bearer, &plane.keys().known(), seconds())) {
+        Ok(_) => Sender::Known,
+        Err(Refusal::NeedsKeys) => Sender::Perhaps,
+        Err(Refusal::Unknown) if plane.keys().may_be_new(bearer.ok().flatten()) => Sender::Perhaps,
+        Err(_) => Sender::Nobody,
+    }
+}
+
+/// Who sends a request, by its head.
+pub(super) enum Sender {
+    Known,
+    /// The store or the issuer has to be asked.
+    Perhaps,
+    Nobody,
 }
 
 /// May this principal use this route? A refused change is recorded in the audit log.

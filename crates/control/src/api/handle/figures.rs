@@ -144,7 +144,7 @@ fn clients(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 fn settings(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let plane = asked.plane;
-    Ok(ApiResponse::json(200, &render::instance(plane.settings(), plane.keys().is_locked())))
+    Ok(ApiResponse::json(200, &render::instance(plane.settings(), plane.keys())))
 }
 
 fn metrics_text(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {

@@ -22,6 +22,14 @@ pub struct Inside {
     pub etag: Option<String>,
 }
 
+/// Why a token lets nobody in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotRecognised {
+    pub refusal: Refusal,
+    /// Seconds to wait, where too many wrong tokens came from the address.
+    pub wait: Option<u64>,
+}
+
 impl From<ApiResponse> for Inside {
     fn from(ApiResponse { status, headers, body }: ApiResponse) -> Self {
         let etag = headers.into_iter().find(|(name, _)| *name == "ETag").map(|(_, value)| value);
@@ -35,13 +43,20 @@ impl Api {
     }
 
     /// Who has this token, by the same check as over the network; who guesses is counted.
-    pub async fn recognise(&self, token: &str, peer: SocketAddr) -> Result<Principal, Refusal> {
+    pub async fn recognise(
+        &self,
+        token: &str,
+        peer: SocketAddr,
+    ) -> Result<Principal, NotRecognised> {
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         let decided = match is_token {
             true => admit::recognised(&self.plane, Some(token)).await,
             false => Err(Refusal::Malformed),
         };
-        decided.inspect_err(|refusal| self.plane.reject(*refusal, peer.ip()))
+        decided.map_err(|refusal| {
+            let wait = self.plane.reject(refusal, peer.ip());
+            NotRecognised { refusal, wait }
+        })
     }
 
     /// Is the credential of this principal still valid?

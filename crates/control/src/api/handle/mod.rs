@@ -17,14 +17,15 @@ mod tools;
 
 use std::net::SocketAddr;
 
-use trunkline_gateway::{Attachment, WebReply, WebRequest};
+use trunkline_gateway::{Attachment, BodyRule, WebReply, WebRequest};
 
+use self::admit::Sender;
 pub use self::audit::shown as audit_json;
-pub use self::inside::Inside;
+pub use self::inside::{Inside, NotRecognised};
 pub use self::logins::login_cookie;
 use super::answer::ApiResponse;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 use super::query;
 use super::request::ApiRequest;
 use super::route::{Handler, RouteTables};
@@ -63,8 +64,18 @@ impl Attachment for Api {
         is_api || logins::owns(&self.plane, path) || metadata::of(&self.plane, path).is_some()
     }
 
-    fn body_limit(&self, path: &str) -> usize {
-        if path.ends_with("/tools/call") { MOST_ARGUMENTS } else { MOST_BODY }
+    fn body_rule(&self, head: &WebRequest) -> BodyRule {
+        let path = head.path();
+        // What needs no token needs no body.
+        if !matches!(find(&head.method, path), RouteMatch::Route { .. }) {
+            return BodyRule::Unread;
+        }
+        let limit = if path.ends_with("/tools/call") { MOST_ARGUMENTS } else { MOST_BODY };
+        match admit::sender(&self.plane, head) {
+            Sender::Known => BodyRule::Caller(limit),
+            Sender::Perhaps => BodyRule::Stranger(limit),
+            Sender::Nobody => BodyRule::Unread,
+        }
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {
@@ -102,6 +113,13 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
         Ok(principal) => principal,
         Err(answer) => return answer.send(reply),
     };
+    if visit.unread {
+        // Its token was made while it was on its way.
+        let detail =
+            "the token was not known when the request began, so that its body was not read";
+        let problem = Problem::new(Kind::Unauthenticated, detail).hint("send it again");
+        return ApiResponse::problem(&problem.instance(&path)).send(reply);
+    }
     let address = shown(visit.peer);
     let asked = ApiRequest {
         plane,

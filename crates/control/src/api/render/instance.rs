@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 use trunkline_catalog::name::escaped;
 
-use crate::access::WithoutToken;
 use crate::issuer::Trusted;
+use crate::keys::ApiKeys;
 use crate::services::{Settings, StdioRegistration};
 
-/// `is_locked`: the store was sealed with another key.
-pub(crate) fn instance(settings: &Settings, is_locked: bool) -> Value {
+pub(crate) fn instance(settings: &Settings, keys: &ApiKeys) -> Value {
     let (stdio, commands) = match &settings.registration.stdio {
         StdioRegistration::Refused => ("refused", Vec::new()),
         StdioRegistration::Only(commands) => ("only", commands.clone()),
@@ -27,8 +26,8 @@ pub(crate) fn instance(settings: &Settings, is_locked: bool) -> Value {
         "data_dir": escaped(&settings.storage.data_dir.to_string_lossy()),
         "store": store,
         "store_url": settings.storage.store.to_string(),
-        "is_locked": is_locked,
-        "mcp_without_token": settings.tokens.without_token == WithoutToken::MayUseMcp,
+        "is_locked": keys.is_locked(),
+        "mcp_without_token": keys.is_open(),
         "stdio_registration": stdio,
         "stdio_commands": commands,
         "allowed_networks": networks,

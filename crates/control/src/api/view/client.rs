@@ -58,8 +58,8 @@ answer! {
         #[example = "sqlite:/var/lib/trunkline/trunkline.db"] pub store_url: String,
         /// It was sealed with another key.
         pub is_locked: bool,
-        /// Clients without a token may use MCP.
-        #[example = true] pub mcp_without_token: bool,
+        /// Clients without a token may use MCP now: `--open` was given, and there is no API key.
+        #[example = false] pub mcp_without_token: bool,
         /// Commands as servers.
         pub stdio_registration: &'a str => REGISTRATIONS,
         #[example = []] pub stdio_commands: Vec<String>,

@@ -1,10 +1,11 @@
-//! `RejectedLogins`: tokens that are none. Each is counted, and a source gets one audit record a minute, so
-//! that guessing cannot fill the log.
+//! `RejectedLogins`: tokens that are none. Each is counted, a source gets one audit record a minute, so
+//! that guessing cannot fill the log, and it is slowed, whichever way it comes in by.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use parking_lot::Mutex;
+use trunkline_gateway::{WrongTokens, retry_after};
 use trunkline_store::NewAudit;
 
 use crate::access::{Principal, Refusal};
@@ -20,18 +21,26 @@ pub(crate) struct RejectedLogins {
     audit: Audit,
     /// A leaf lock.
     counts: Mutex<RejectionCounts>,
+    wrong: WrongTokens,
 }
 
 impl RejectedLogins {
     pub(crate) fn new(audit: Audit) -> Self {
-        Self { audit, counts: Mutex::default() }
+        Self { audit, counts: Mutex::default(), wrong: WrongTokens::default() }
     }
 
-    /// A caller was not let in. One that showed no token at all has not guessed.
-    pub(crate) fn count_rejected(&self, refusal: Refusal, source: IpAddr, now: i64) {
+    /// A caller was not let in. One that showed no token at all has not guessed. Returns the seconds that this
+    /// address is to wait before its next wrong token, if it has shown too many.
+    pub(crate) fn count_rejected(&self, refusal: Refusal, source: IpAddr, now: i64) -> Option<u64> {
         if refusal.status() != 401 || refusal == Refusal::Missing {
-            return;
+            return None;
         }
+        self.record_rejected(refusal, source, now);
+        // Whoever has had a good one learns that it is over, however many have guessed from there.
+        refusal.is_guess().then(|| self.wrong.count(source)).flatten().map(retry_after)
+    }
+
+    fn record_rejected(&self, refusal: Refusal, source: IpAddr, now: i64) {
         let Some((from, count)) = self.counts.lock().count(source, now) else { return };
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
         self.audit.record(NewAudit {

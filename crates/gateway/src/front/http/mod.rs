@@ -20,7 +20,8 @@ mod serve;
 mod sessions;
 mod sweep;
 
-pub use attached::{Attachment, WebHeaders, WebReply, WebRequest, WebStream};
+pub use access::{WrongTokens, retry_after};
+pub use attached::{Attachment, BodyRule, WebHeaders, WebReply, WebRequest, WebStream};
 pub use connected_clients::{ClientTransport, ConnectedClient, ConnectedClients};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;

@@ -17,6 +17,8 @@ pub(crate) struct HttpRequest<'a, 'b> {
     pub(crate) peer: SocketAddr,
     /// The authenticated caller; `None` where none is needed.
     pub(crate) caller: Option<&'b Arc<Pass>>,
+    /// Its body was not read: it is for an attachment that refuses it.
+    pub(crate) unread: bool,
 }
 
 impl HttpRequest<'_, '_> {
@@ -38,7 +40,7 @@ impl HttpRequest<'_, '_> {
     }
 }
 
-/// What a request shows at the gate. Two Authorization headers count as none.
+/// What a request shows at the gate. The guard has refused those with two Authorization headers.
 pub(crate) fn asking<'a>(head: &Request<'a>, peer: SocketAddr) -> Asking<'a> {
     let authorization = head.headers.once("authorization").ok().flatten();
     Asking { authorization, path: head.path(), peer }

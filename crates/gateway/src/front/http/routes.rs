@@ -126,6 +126,7 @@ fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
     let Some(attachment) = front.attachment.clone() else { return };
     let reply = WebReply::new(reply, front.shutdown.attached.token());
     let visit = WebRequest::new(request.head, request.body, request.peer);
+    let visit = WebRequest { unread: request.unread, ..visit };
     // Not on the pump: an attachment may take its time to look things up.
     let task = async move { attachment.handle(visit, reply) };
     drop(front.context.tasks.spawn_on(task, &front.context.runtime));

@@ -29,6 +29,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Origins of web pages, besides its own, that may use it.
     pub origins: Vec<String>,
+    /// Connections that one address may have open; `None`: as many as is usual.
+    pub connections_per_address: Option<u32>,
     /// False: it ends when the last client of `/sse` has gone.
     pub stay: bool,
     /// Decides which callers may speak MCP and what they see; `None`: `token` decides.
@@ -70,6 +72,7 @@ pub(crate) async fn serve(
         token,
         hosts,
         origins,
+        connections_per_address,
         stay,
         gate,
         attachment,
@@ -86,7 +89,7 @@ pub(crate) async fn serve(
     let front = Front::new(context, pump, options);
     guests.watch(&front);
     let mut tasks = JoinSet::new();
-    let accepting = tasks.spawn(accept(listener, Arc::clone(&front)));
+    let accepting = tasks.spawn(accept(listener, connections_per_address, Arc::clone(&front)));
     tasks.spawn(sweep(Arc::clone(&front)));
 
     tokio::select! {

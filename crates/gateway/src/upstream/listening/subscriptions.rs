@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use trunkline_wire::{Edits, Message, decode};
 
-use crate::call::Client;
+use crate::call::{Client, SubscriptionShare};
+use crate::error::CallError;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 
@@ -19,16 +20,34 @@ struct Subscriber {
     client: Weak<Client>,
     /// The URI as the client spelt it, with quotes: it may know the resource under an alias.
     token: Box<[u8]>,
+    /// Its part of what the client may subscribe to.
+    _share: SubscriptionShare,
 }
 
 impl Subscriptions {
-    pub(crate) fn add(&self, uri: &str, client: &Arc<Client>, token: &[u8]) {
+    /// True if nobody had subscribed to it before: the server has to be asked.
+    pub(crate) fn add(
+        &self,
+        uri: &str,
+        client: &Arc<Client>,
+        token: &[u8],
+    ) -> Result<bool, CallError> {
+        let weak = Arc::downgrade(client);
         let mut all = self.0.lock();
-        let subscribers = all.entry(uri.to_owned()).or_default();
-        let client = Arc::downgrade(client);
-        // One entry per client: who subscribes again changes the spelling, and is told once.
-        subscribers.retain(|known| !known.client.ptr_eq(&client));
-        subscribers.push(Subscriber { client, token: token.into() });
+        // One entry per client: who subscribes again changes the spelling, and is told once. What it held
+        // is given back first.
+        if let Some(subscribers) = all.get_mut(uri) {
+            subscribers.retain(|known| !known.client.ptr_eq(&weak));
+        }
+        let share = client.subscribed.take(uri.len()).inspect_err(|_| {
+            if all.get(uri).is_some_and(Vec::is_empty) {
+                all.remove(uri);
+            }
+        })?;
+        let is_first = !all.contains_key(uri);
+        let subscriber = Subscriber { client: weak, token: token.into(), _share: share };
+        all.entry(uri.to_owned()).or_default().push(subscriber);
+        Ok(is_first)
     }
 
     /// True if it was the last one: the server need not tell any more.
@@ -107,14 +126,15 @@ impl Subscriptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::SUBSCRIBED_URIS;
 
     #[test]
     fn each_client_hears_of_what_it_asked_for_and_under_its_own_name() {
         let (one, two) = (Arc::new(Client::default()), Arc::new(Client::default()));
         let subscriptions = Subscriptions::default();
-        subscriptions.add("a://x", &one, b"\"a://x\"");
-        subscriptions.add("a://x", &two, b"\"trunkline://k/a://x\"");
-        subscriptions.add("a://dir", &one, b"\"a://dir\"");
+        assert!(subscriptions.add("a://x", &one, b"\"a://x\"").unwrap());
+        assert!(!subscriptions.add("a://x", &two, b"\"trunkline://k/a://x\"").unwrap());
+        assert!(subscriptions.add("a://dir", &one, b"\"a://dir\"").unwrap());
         let heard = |uri: &str| {
             let told = subscriptions.of(uri);
             let told = told.iter().map(|(_, token)| String::from_utf8_lossy(token).into_owned());
@@ -126,5 +146,24 @@ mod tests {
         assert!(!subscriptions.remove("a://x", &one), "the other still wants it");
         assert_eq!(subscriptions.leave(&two), ["a://x"]);
         assert_eq!(subscriptions.uris(), ["a://dir"]);
+    }
+
+    #[test]
+    fn a_client_has_so_many_over_all_servers_and_keeps_what_it_has() {
+        let (here, there) = (Subscriptions::default(), Subscriptions::default());
+        let [one, two] = [(); 2].map(|()| Arc::new(Client::default()));
+        for number in 0..SUBSCRIBED_URIS {
+            let servers = [&here, &there];
+            servers[number % 2].add(&format!("a://{number}"), &one, b"\"\"").unwrap();
+        }
+        assert_eq!(here.add("a://new", &one, b"\"\"").unwrap_err().code(), -31015);
+        assert!(here.of("a://new").is_empty(), "it is not half there");
+        here.add("a://0", &one, b"\"again\"").unwrap();
+        here.add("a://new", &two, b"\"\"").unwrap();
+        here.remove("a://0", &one);
+        here.add("a://new", &one, b"\"\"").unwrap();
+        assert!(there.add("a://newer", &one, b"\"\"").is_err());
+        drop(here);
+        there.add("a://newer", &one, b"\"\"").unwrap();
     }
 }

@@ -15,16 +15,18 @@ use subtle::ConstantTimeEq as _;
 use trunkline_http::Request;
 
 use super::refusal::HttpRefusal;
+use super::wrong_tokens::{WrongTokens, retry_after};
 use crate::gate::{Asking, Pass};
 
 #[derive(Debug)]
 pub(crate) struct Guard {
-    bound: IpAddr,
+    bound: SocketAddr,
     /// Spellings of Host that most clients send: compared as a whole, without parsing.
     usual: Vec<String>,
     hosts: Vec<HostPort>,
     origins: Vec<String>,
     token: Option<FrontToken>,
+    wrong_tokens: WrongTokens,
 }
 
 /// The token that clients have to send. A type of its own keeps it out of `Debug` output.
@@ -52,11 +54,12 @@ impl Guard {
     ) -> Self {
         let usual = [bound.to_string(), format!("localhost:{}", bound.port())];
         let mut guard = Self {
-            bound: bound.ip(),
+            bound,
             usual: Vec::new(),
             hosts: hosts.iter().filter_map(|host| host_port(host)).collect(),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect(),
             token: token.map(FrontToken),
+            wrong_tokens: WrongTokens::default(),
         };
         let served = |host: &String| host_port(host).is_some_and(|place| guard.serves(&place));
         guard.usual = usual.into_iter().filter(served).collect();
@@ -66,6 +69,8 @@ impl Guard {
     /// Returns the Origin of an accepted request, if it has one.
     pub(crate) fn check<'a>(&self, request: &Request<'a>) -> Result<Option<&'a str>, HttpRefusal> {
         let host = request.host().ok_or(HttpRefusal::Host)?;
+        // Two are an attempt to confuse: whoever reads the other one sees somebody else (RFC 9110, 5.3).
+        request.headers.once("authorization")?;
         let mut origins = request.headers.all("origin");
         let origin = origins.next();
         // Only browsers send Origin: other clients need no more than a known Host.
@@ -92,18 +97,29 @@ impl Guard {
         scheme.eq_ignore_ascii_case(BEARER) && is_equal(shown.trim_ascii(), token.as_bytes())
     }
 
+    /// Why a request is refused that `admits` does not admit: no token, a wrong one, or one of too many wrong ones.
+    pub(crate) fn refuse(&self, request: &Request<'_>, from: IpAddr) -> HttpRefusal {
+        // Whoever shows none has not guessed.
+        let has_guessed = request.headers.get("authorization").is_some();
+        match has_guessed.then(|| self.wrong_tokens.count(from)).flatten() {
+            Some(wait) => HttpRefusal::WrongTokens(retry_after(wait)),
+            None => HttpRefusal::Token,
+        }
+    }
+
     fn serves(&self, place: &HostPort) -> bool {
         if self.names(place) {
             return true;
         }
         match place.address() {
-            Some(address) if self.bound.is_unspecified() => !address.is_unspecified(),
+            Some(address) if self.bound.ip().is_unspecified() => !address.is_unspecified(),
             Some(address) => {
-                address == self.bound || (self.bound.is_loopback() && address.is_loopback())
+                let bound = self.bound.ip();
+                address == bound || (bound.is_loopback() && address.is_loopback())
             }
             None => {
-                let local = self.bound.is_loopback() || self.bound.is_unspecified();
-                local && place.host == "localhost"
+                let bound = self.bound.ip();
+                (bound.is_loopback() || bound.is_unspecified()) && place.host == "localhost"
             }
         }
     }
@@ -120,13 +136,18 @@ impl Guard {
         if self.origins.iter().any(|known| known == origin) {
             return true;
         }
-        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let (rest, usual_port) = match origin.strip_prefix("http://") {
+            Some(rest) => (Some(rest), 80),
+            // The browser speaks TLS to a proxy that passes the Host on.
+            None => (origin.strip_prefix("https://"), 443),
+        };
         let Some(there) = rest.and_then(host_port) else { return false };
-        if self.bound.is_unspecified() && !self.names(&there) {
-            // Bound to every address: the page must come from the address that it asks.
-            return there.host == here.host;
-        }
-        self.serves(&there)
+        let port = |place: &HostPort| place.port.unwrap_or(usual_port);
+        // Another port of this machine is another program's page, perhaps another user's.
+        let is_same = there.host == here.host && port(&there) == port(here);
+        let is_bound =
+            there.address() == Some(self.bound.ip()) && port(&there) == self.bound.port();
+        is_same || is_bound
     }
 }
 
@@ -328,12 +349,22 @@ mod tests {
     #[test]
     fn origins() {
         for (bound, host, origin, trusted) in [
-            ("127.0.0.1:1", "localhost", "http://localhost:6274", true),
-            ("127.0.0.1:1", "localhost", "https://127.0.0.1", true),
-            ("127.0.0.1:1", "localhost", "http://[::1]:9", true),
+            ("127.0.0.1:1", "localhost:1", "http://localhost:1", true),
+            ("127.0.0.1:1", "LocalHost:1", "http://localhost:1", true),
+            ("127.0.0.1:1", "localhost:1", "http://127.0.0.1:1", true),
+            ("127.0.0.1:1", "localhost:1", "http://localhost:6274", false),
+            ("127.0.0.1:1", "localhost:1", "http://localhost", false),
+            ("127.0.0.1:1", "localhost:1", "http://127.0.0.1", false),
+            ("127.0.0.1:1", "localhost:1", "http://127.0.0.2:1", false),
+            ("127.0.0.1:1", "127.0.0.1:1", "http://localhost:1", false),
+            ("127.0.0.1:1", "localhost:1", "http://[::1]:1", false),
+            ("127.0.0.1:1", "localhost:1", "http://[::1]:9", false),
             ("127.0.0.1:1", "localhost", "https://app.example", true),
             ("127.0.0.1:1", "localhost", "http://dev.example:5173", true),
-            ("127.0.0.1:1", "localhost", "https://gate.example", true),
+            ("127.0.0.1:1", "localhost", "https://gate.example", false),
+            ("127.0.0.1:1", "gate.example", "https://gate.example", true),
+            ("127.0.0.1:1", "gate.example:443", "https://gate.example", true),
+            ("127.0.0.1:1", "gate.example", "https://gate.example:8443", false),
             ("127.0.0.1:1", "localhost", "http://app.example", false),
             ("127.0.0.1:1", "localhost", "https://app.example:1", false),
             ("127.0.0.1:1", "localhost", "http://evil.example", false),
@@ -344,8 +375,10 @@ mod tests {
             ("127.0.0.1:1", "localhost", "file://localhost", false),
             ("127.0.0.1:1", "localhost", "http://localhost/x", false),
             ("127.0.0.1:1", "localhost", "http://192.168.0.7", false),
-            ("0.0.0.0:1", "10.0.0.1", "http://10.0.0.1:8080", true),
-            ("0.0.0.0:1", "10.0.0.1", "http://gate.example", true),
+            ("0.0.0.0:1", "10.0.0.1:8080", "http://10.0.0.1:8080", true),
+            ("0.0.0.0:1", "10.0.0.1:8080", "http://10.0.0.1", false),
+            ("0.0.0.0:1", "gate.example", "http://gate.example", true),
+            ("0.0.0.0:1", "10.0.0.1", "http://gate.example", false),
             ("0.0.0.0:1", "10.0.0.1", "http://10.0.0.2", false),
             ("0.0.0.0:1", "10.0.0.1", "http://localhost", false),
         ] {

@@ -1,11 +1,13 @@
 //! Why an HTTP request is refused: every status and message in one place.
 
+use std::borrow::Cow;
+
 use trunkline_http::{BadBody, BadHead, is_field_value, reason};
 use trunkline_wire::{FaultKind, encode_into, write_error};
 
 use crate::error::{CallError, INVALID_REQUEST};
 use crate::gate::Denied;
-use crate::limits::BATCH_MEMBERS;
+use crate::limits::{BATCH_MEMBERS, SESSIONS_PER_CALLER};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HttpRefusal {
@@ -17,7 +19,7 @@ pub(crate) enum HttpRefusal {
     TooLarge(usize),
     #[error("the body is over the limit of {0} bytes")]
     TooLong(usize),
-    #[error("too many large requests are on their way in; try again later")]
+    #[error("too many requests are on their way in; try again later")]
     Crowded,
     #[error("the request did not arrive in time")]
     Late,
@@ -25,8 +27,14 @@ pub(crate) enum HttpRefusal {
     Host,
     #[error("this Origin is not allowed here (see --allow-origin)")]
     Origin,
-    #[error("a valid token is needed: `Authorization: Bearer TOKEN`")]
+    #[error(
+        "a valid token is needed: send `Authorization: Bearer TOKEN` with the token that `trunkline serve` was \
+         given (TRUNKLINE_TOKEN or --token)"
+    )]
     Token,
+    /// The seconds to wait.
+    #[error("too many wrong tokens came from this address; a right one is taken at once")]
+    WrongTokens(u64),
     #[error("there is nothing here; the MCP endpoint is /mcp (or /sse for old clients)")]
     NotFound,
     #[error("this method is not allowed here")]
@@ -55,6 +63,11 @@ pub(crate) enum HttpRefusal {
     UnknownEvent,
     #[error("too many sessions are open")]
     Full,
+    #[error(
+        "this key or token has {SESSIONS_PER_CALLER} sessions open, and none of them is idle; end some with \
+         `DELETE` and their Mcp-Session-Id (or close their streams of /sse), or use another key"
+    )]
+    CallerFull,
     #[error("Trunkline is shutting down; the call did not run")]
     ShuttingDown,
     #[error("the body is not a message: {0}")]
@@ -78,6 +91,7 @@ impl HttpRefusal {
             Self::Method(_) => 405,
             Self::NotAcceptable | Self::NoEventStream => 406,
             Self::MediaType | Self::Encoded => 415,
+            Self::WrongTokens(_) | Self::CallerFull => 429,
             Self::Crowded | Self::Full | Self::ShuttingDown => 503,
             Self::NoSession
             | Self::NoSessionQuery
@@ -91,14 +105,18 @@ impl HttpRefusal {
     }
 
     /// A header that goes with the status.
-    pub(crate) fn header(self) -> Option<(&'static str, &'static [u8])> {
-        match self {
-            Self::Token => Some(("WWW-Authenticate", b"Bearer realm=\"trunkline\"")),
-            Self::Method(allowed) => Some(("Allow", allowed.as_bytes())),
-            Self::Encoded => Some(("Accept-Encoding", b"identity")),
-            Self::Crowded | Self::Full | Self::ShuttingDown => Some(("Retry-After", b"5")),
-            _ => None,
-        }
+    pub(crate) fn header(self) -> Option<(&'static str, Cow<'static, [u8]>)> {
+        let (name, value): (_, &[u8]) = match self {
+            Self::Token => ("WWW-Authenticate", b"Bearer realm=\"trunkline\""),
+            Self::Method(allowed) => ("Allow", allowed.as_bytes()),
+            Self::Encoded => ("Accept-Encoding", b"identity"),
+            Self::Crowded | Self::Full | Self::CallerFull | Self::ShuttingDown => {
+                ("Retry-After", b"5")
+            }
+            Self::WrongTokens(seconds) => return Some(retry(seconds)),
+            _ => return None,
+        };
+        Some((name, value.into()))
     }
 
     /// A JSON-RPC error to the message with this id token.
@@ -139,6 +157,7 @@ fn hint(status: u16) -> &'static str {
         405 => "the `Allow` header lists the methods it has",
         413 => "reduce the request body",
         415 => "send the body plain, in the type that `detail` names",
+        429 => "wait as long as `Retry-After` says, and send a right token",
         408 | 503 => "send the request again in a while",
         500.. => "look into Trunkline's log for this time",
         _ => "correct the request as `detail` says",
@@ -149,7 +168,30 @@ fn hint(status: u16) -> &'static str {
 #[derive(Clone, Debug)]
 pub(crate) enum Rejection {
     Refused(HttpRefusal),
+    /// A web page of this Origin may not come in.
+    Origin(String),
     Denied(Denied),
+}
+
+/// Origins that an operator could allow; anything else is not repeated.
+const LONGEST_ORIGIN: usize = 200;
+
+impl Rejection {
+    /// The refusal of this Origin, with the flag that would allow it.
+    pub(crate) fn of_origin(origin: Option<&[u8]>) -> Self {
+        let text = origin.and_then(|origin| std::str::from_utf8(origin).ok()).unwrap_or_default();
+        let is_web = text.starts_with("http://") || text.starts_with("https://");
+        let is_plain =
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/.-_[]".contains(&byte));
+        match is_web && is_plain && text.len() <= LONGEST_ORIGIN {
+            true => Self::Origin(text.to_owned()),
+            false => Self::Refused(HttpRefusal::Origin),
+        }
+    }
+}
+
+fn retry(seconds: u64) -> (&'static str, Cow<'static, [u8]>) {
+    ("Retry-After", seconds.to_string().into_bytes().into())
 }
 
 impl From<HttpRefusal> for Rejection {
@@ -162,20 +204,23 @@ impl Rejection {
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Refused(why) => why.status(),
-            Self::Denied(Denied { status: status @ (401 | 403 | 503), .. }) => *status,
+            Self::Origin(_) => HttpRefusal::Origin.status(),
+            Self::Denied(Denied { status: status @ (401 | 403 | 429 | 503), .. }) => *status,
             Self::Denied(_) => 403,
         }
     }
 
     /// Headers that go with the status.
-    pub(crate) fn header(&self) -> Option<(&str, &[u8])> {
+    pub(crate) fn header(&self) -> Option<(&'static str, Cow<'_, [u8]>)> {
         match self {
             Self::Refused(why) => why.header(),
-            Self::Denied(denied) => match &denied.challenge {
-                Some(challenge) if is_field_value(challenge.as_bytes()) => {
-                    Some(("WWW-Authenticate", challenge.as_bytes()))
+            Self::Origin(_) => None,
+            Self::Denied(denied) => match (&denied.challenge, denied.retry_after) {
+                (_, Some(seconds)) => Some(retry(seconds)),
+                (Some(challenge), None) if is_field_value(challenge.as_bytes()) => {
+                    Some(("WWW-Authenticate", challenge.as_bytes().into()))
                 }
-                _ => (self.status() == 503).then_some(("Retry-After", b"5")),
+                _ => (self.status() == 503).then(|| retry(5)),
             },
         }
     }
@@ -183,6 +228,10 @@ impl Rejection {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Refused(why) => why.to_string(),
+            Self::Origin(origin) => format!(
+                "web pages of {origin} may not connect here; to let them, start `trunkline serve` with \
+                 `--allow-origin {origin}`"
+            ),
             Self::Denied(denied) => denied.message.clone(),
         }
     }
@@ -191,9 +240,9 @@ impl Rejection {
     pub(crate) fn body(&self, id: &[u8]) -> Vec<u8> {
         match self {
             Self::Refused(why) => why.body(id),
-            Self::Denied(denied) => {
+            Self::Origin(_) | Self::Denied(_) => {
                 let mut out = Vec::with_capacity(160);
-                write_error(id, INVALID_REQUEST, &denied.message, b"", &mut out);
+                write_error(id, INVALID_REQUEST, &self.words(), b"", &mut out);
                 out
             }
         }
@@ -215,6 +264,7 @@ mod tests {
         let bearer = Some("Bearer realm=\"x\"");
         for (status, challenge, expected, header) in [
             (401, bearer, 401, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
+            (429, None, 429, Some(("Retry-After", "7"))),
             (403, None, 403, None),
             (403, bearer, 403, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
             (503, None, 503, Some(("Retry-After", "5"))),
@@ -222,14 +272,32 @@ mod tests {
             (200, None, 403, None),
         ] {
             let challenge = challenge.map(str::to_owned);
-            let rejection =
-                Rejection::Denied(Denied { status, challenge, message: "no".to_owned() });
+            let retry_after = (status == 429).then_some(7);
+            let message = "no".to_owned();
+            let rejection = Rejection::Denied(Denied { status, challenge, retry_after, message });
             assert_eq!(rejection.status(), expected);
-            let header = header.map(|(name, value): (&str, &str)| (name, value.as_bytes()));
+            let header =
+                header.map(|(name, value): (&'static str, &str)| (name, value.as_bytes().into()));
             assert_eq!(rejection.header(), header, "{rejection:?}");
             let body = String::from_utf8(rejection.body(b"null")).unwrap();
             assert!(body.contains("\"message\":\"no\""), "{body}");
         }
+    }
+
+    #[test]
+    fn a_refused_origin_is_told_the_flag_that_would_allow_it() {
+        for (origin, expected) in [
+            (&b"http://localhost:6274"[..], "`--allow-origin http://localhost:6274`"),
+            (b"http://[::1]:9", "`--allow-origin http://[::1]:9`"),
+            (b"null", "(see --allow-origin)"),
+            (b"http://a`rm -rf`", "(see --allow-origin)"),
+            (b"\xff", "(see --allow-origin)"),
+        ] {
+            let words = Rejection::of_origin(Some(origin)).words();
+            assert!(words.contains(expected), "{words}");
+        }
+        let long = format!("http://{}", "a".repeat(1000));
+        assert!(Rejection::of_origin(Some(long.as_bytes())).words().len() < 100);
     }
 
     #[test]

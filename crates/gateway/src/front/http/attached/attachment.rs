@@ -20,9 +20,10 @@ pub trait Attachment: Debug + Send + Sync {
         false
     }
 
-    /// The longest body under this path, in bytes.
-    fn body_limit(&self, _path: &str) -> usize {
-        ATTACHED_BODY
+    /// What is to be read of the request's body, decided by its head; `head` has an empty body. Called on the
+    /// pump's thread.
+    fn body_rule(&self, _head: &WebRequest) -> BodyRule {
+        BodyRule::Caller(ATTACHED_BODY)
     }
 
     /// Takes a request, on the runtime, and answers it at once or later, from any thread; the
@@ -30,7 +31,18 @@ pub trait Attachment: Debug + Send + Sync {
     fn handle(&self, visit: WebRequest, reply: WebReply);
 }
 
-/// A request that has come in whole.
+/// What is read of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyRule {
+    /// So many bytes at most: its sender is known.
+    Caller(usize),
+    /// Its sender is not known: so many bytes at most, and they take no room of those who are.
+    Stranger(usize),
+    /// Nothing, unless it has come with the head: the request is handed over without it (`unread`), and refused.
+    Unread,
+}
+
+/// A request that has come in whole, or the head of one that is refused by it.
 #[derive(Clone, Debug)]
 pub struct WebRequest {
     pub method: String,
@@ -38,6 +50,8 @@ pub struct WebRequest {
     pub target: String,
     pub headers: WebHeaders,
     pub body: Vec<u8>,
+    /// It has a body that was not read (`BodyRule::Unread`): it must not be carried out.
+    pub unread: bool,
     pub peer: SocketAddr,
 }
 
@@ -51,6 +65,7 @@ impl WebRequest {
             target: format!("{}{query}", request.path()),
             headers: WebHeaders(headers),
             body: body.to_vec(),
+            unread: false,
             peer,
         }
     }

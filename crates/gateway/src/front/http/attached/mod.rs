@@ -3,5 +3,5 @@
 mod attachment;
 mod web_reply;
 
-pub use attachment::{Attachment, WebHeaders, WebRequest};
+pub use attachment::{Attachment, BodyRule, WebHeaders, WebRequest};
 pub use web_reply::{WebReply, WebStream};

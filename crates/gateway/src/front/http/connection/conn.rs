@@ -324,8 +324,9 @@ impl Reply {
             true => (PROBLEM, problem(status, &words)),
             false => (JSON, why.body(id)),
         };
+        let header = why.header();
         let mut fields = vec![("Content-Type", kind)];
-        fields.extend(why.header());
+        fields.extend(header.as_ref().map(|(name, value)| (*name, &**value)));
         self.send(status, &fields, &body, touched);
     }
 

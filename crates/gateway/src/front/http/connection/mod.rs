@@ -5,7 +5,7 @@ mod conn;
 mod event_stream;
 mod reply_mode;
 
-pub(crate) use body_budget::{BodyBudget, BodyShare};
+pub(crate) use body_budget::{BodyBudget, BodySender, BodyShare};
 pub(crate) use conn::{
     Clock, Conn, HeaderFields, JSON, OpenReply, Reply, RequestStage, StatelessCall, SweepAction,
 };

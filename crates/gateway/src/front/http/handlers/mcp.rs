@@ -15,7 +15,7 @@ use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
 use crate::front::http::request::HttpRequest;
-use crate::front::http::sessions::{HttpSession, ResumableStream, ResumeFrom};
+use crate::front::http::sessions::{HttpSession, NoSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;
 use crate::session::{self, end_calls, negotiate, receive, take};
@@ -140,18 +140,25 @@ fn initialize(
     };
     let context = front.contexts.context(request.head.path(), request.caller);
     let opened = match front.sessions.open(&context, request.caller, agreed, &front.clock) {
-        Ok(Some(opened)) => opened,
-        Ok(None) => return reply.refuse(HttpRefusal::Full, message.id(), touched),
-        Err(error) => {
-            tracing::error!(%error, "cannot create a session id: getrandom failed");
-            return reply.refuse(HttpRefusal::Full, message.id(), touched);
-        }
+        Ok(opened) => opened,
+        Err(why) => return reply.refuse(no_session(&why), message.id(), touched),
     };
     // Lists may change before the client asks for them.
     front.announce(&opened.session);
     let sink: ResponseSink =
         PostReply::new(PostKind::Initialize(Arc::clone(&opened.streams)), reply);
     session::initialize(&opened.session, (message, agreed), &sink, touched);
+}
+
+pub(super) fn no_session(why: &NoSession) -> HttpRefusal {
+    match why {
+        NoSession::Full => HttpRefusal::Full,
+        NoSession::CallerFull => HttpRefusal::CallerFull,
+        NoSession::NoRandom(error) => {
+            tracing::error!(%error, "cannot create a session id: getrandom failed");
+            HttpRefusal::Full
+        }
+    }
 }
 
 fn take_message(

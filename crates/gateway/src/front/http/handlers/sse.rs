@@ -6,13 +6,13 @@ use std::sync::Arc;
 use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
+use super::mcp::no_session;
 use super::post::{PostedBody, check_content_type, read_body};
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
 use crate::front::http::request::HttpRequest;
-use crate::front::http::sessions::random_id;
-use crate::limits::SESSIONS;
+use crate::front::http::sessions::{NoSession, random_id};
 use crate::pump::FlushSet;
 use crate::session::{Session, receive, take};
 
@@ -26,8 +26,11 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
         return reply.refuse(HttpRefusal::ShuttingDown, b"null", touched);
     }
     // The id is all that a POST shows: it must not be guessable.
-    let id = random_id().ok().filter(|_| front.sessions.sse_count() < SESSIONS);
-    let Some(id) = id else { return reply.refuse(HttpRefusal::Full, b"null", touched) };
+    let room = front.sessions.has_room_for_sse(request.caller);
+    let id = match room.and_then(|()| random_id().map_err(NoSession::NoRandom)) {
+        Ok(id) => id,
+        Err(why) => return reply.refuse(no_session(&why), b"null", touched),
+    };
     let conn = Arc::clone(&reply.conn);
     let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &id[..], b"\n\n"].concat();
     let stream = EventStream::begin(reply, &[], &endpoint, touched);

@@ -8,13 +8,14 @@ use tokio::time::timeout;
 use trunkline_http::{Framing, Request, request};
 
 use crate::front::http::access::{HttpRefusal, Rejection};
-use crate::front::http::connection::{Conn, Reply, ReplyMode};
+use crate::front::http::attached::{BodyRule, WebRequest};
+use crate::front::http::connection::{BodySender, BodyShare, Conn, Reply, ReplyMode};
 use crate::front::http::front::Front;
 use crate::front::http::handlers::CachedRoute;
 use crate::front::http::request::{HttpRequest, asking};
 use crate::front::http::routes::{HttpRoute, dispatch, route_of};
 use crate::gate::{self, Decision, Denied, Pass};
-use crate::limits::ADMISSION;
+use crate::limits::{ADMISSION, STRANGER_BODY};
 use crate::pump::FlushSet;
 
 pub(crate) struct Admission<'a> {
@@ -25,6 +26,9 @@ pub(crate) struct Admission<'a> {
     /// The longest body, and the refusal of a longer one.
     pub(crate) limit: usize,
     pub(crate) too_long: HttpRefusal,
+    pub(crate) sender: BodySender,
+    /// What has not come of the body is not read: the request is refused by its head.
+    pub(crate) unread: bool,
     head: &'a Request<'a>,
 }
 
@@ -62,13 +66,18 @@ impl ClientConn {
             decision: Err(HttpRefusal::NotFound.into()),
             limit: front.message_limit,
             too_long: HttpRefusal::TooLarge(front.message_limit),
+            sender: BodySender::Caller,
+            unread: false,
             head: request,
         };
         match front.guard.check(request) {
             Ok(origin) => admission.mode = ReplyMode::of(request, origin),
             Err(why) => {
                 admission.mode.api = self.is_attached(request);
-                admission.decision = Err(why.into());
+                admission.decision = Err(match why {
+                    HttpRefusal::Origin => Rejection::of_origin(request.headers.get("origin")),
+                    why => why.into(),
+                });
                 return admission;
             }
         }
@@ -80,23 +89,47 @@ impl ClientConn {
         let route = route_of(request, front.attachment.as_ref());
         if route.is_ok_and(HttpRoute::is_attached) {
             admission.mode.api = true;
-            if let Some(attachment) = &front.attachment {
-                admission.limit = attachment.body_limit(request.path());
-                admission.too_long = HttpRefusal::TooLong(admission.limit);
-            }
+            self.read_as_attached(request, &mut admission);
+        } else if route.is_ok_and(HttpRoute::is_public) {
+            // Nobody has to be known here, and nothing of a body is needed.
+            admission.read(BodySender::Stranger, STRANGER_BODY);
         }
         admission.decision = match route {
             // An unknown path needs a token, too: it must not tell strangers what exists.
             Ok(route) if route.is_public() => Ok(Admitted { route, caller: Caller::Anonymous }),
+            // RFC 8615: what is well known is asked for before anybody has a token, and 404 says that it is not here.
+            Err(HttpRefusal::NotFound) if request.path().starts_with("/.well-known/") => {
+                Err(HttpRefusal::NotFound.into())
+            }
             _ => self.caller(request, &mut admission.gate_version).and_then(|caller| {
                 let route = route?;
                 Ok(Admitted { route, caller })
             }),
         };
+        if let Ok(Admitted { caller: Caller::Pending(_), .. }) = &admission.decision {
+            admission.sender = BodySender::Stranger;
+        }
         if admission.decision.is_ok() && has_encoded_body(request) {
             admission.decision = Err(HttpRefusal::Encoded.into());
         }
         admission
+    }
+
+    /// What is read of the body is up to the attachment, which knows its callers.
+    fn read_as_attached(&self, request: &Request<'_>, admission: &mut Admission<'_>) {
+        let Some(attachment) = &self.front.attachment else { return };
+        // Most requests have none.
+        if matches!(request.body(), Ok(Framing::None | Framing::Length(0))) {
+            return;
+        }
+        match attachment.body_rule(&WebRequest::new(request, b"", self.peer)) {
+            BodyRule::Caller(limit) => admission.read(BodySender::Caller, limit),
+            BodyRule::Stranger(limit) => admission.read(BodySender::Stranger, limit),
+            BodyRule::Unread => {
+                admission.read(BodySender::Stranger, STRANGER_BODY);
+                admission.unread = true;
+            }
+        }
     }
 
     /// Is it for an attached route? Those are refused with `problem+json`.
@@ -106,8 +139,10 @@ impl ClientConn {
 
     fn caller(&self, request: &Request<'_>, version: &mut u64) -> Result<Caller, Rejection> {
         let Some(gate) = &self.front.gate else {
-            let admitted = self.front.guard.admits(request);
-            return if admitted { Ok(Caller::Anonymous) } else { Err(HttpRefusal::Token.into()) };
+            if self.front.guard.admits(request) {
+                return Ok(Caller::Anonymous);
+            }
+            return Err(self.front.guard.refuse(request, self.peer.ip()).into());
         };
         let asking = asking(request, self.peer);
         // Read before the gate decides: a change in between makes the cached decision stale.
@@ -134,26 +169,37 @@ impl ClientConn {
         body: &[u8],
         touched: &mut FlushSet,
     ) -> Option<CachedRoute> {
-        let reply = Reply::new(&self.conn, admission.mode);
+        let mut mode = admission.mode;
         let (route, caller) = match admission.decision {
             Ok(Admitted { route, caller }) => (route, caller),
             Err(why) => {
-                reply.reject(&why, b"null", touched);
+                // Whoever guesses opens a connection for each guess.
+                mode.keep_alive &= why.status() != 429;
+                Reply::new(&self.conn, mode).reject(&why, b"null", touched);
                 return None;
             }
         };
+        let unread = mode.unread;
+        let reply = Reply::new(&self.conn, mode);
         let caller = match caller {
             Caller::Anonymous => None,
             Caller::Known(pass) => Some(pass),
             Caller::Pending(later) => {
-                let pending =
-                    PendingRequest { client: self.clone(), head: head.into(), body: body.into() };
+                // Held until it is decided: it counts until then.
+                let mut share = BodyShare::new(&self.front.bodies, BodySender::Stranger);
+                if !share.grow(body.len()) {
+                    reply.refuse(HttpRefusal::Crowded, b"null", touched);
+                    return None;
+                }
+                let (head, body) = (head.into(), body.into());
+                let pending = PendingRequest { client: self.clone(), head, body, _share: share };
                 // The pump must not wait: the decision may ask an issuer over the network.
                 pending.spawn_after(later, route, admission.gate_version, reply);
                 return None;
             }
         };
-        dispatch(route, &self.request(admission.head, body, caller.as_ref()), reply, touched)
+        let request = self.request(admission.head, body, caller.as_ref());
+        dispatch(route, &HttpRequest { unread, ..request }, reply, touched)
     }
 
     fn request<'a, 'b>(
@@ -162,7 +208,15 @@ impl ClientConn {
         body: &'b [u8],
         caller: Option<&'b Arc<Pass>>,
     ) -> HttpRequest<'a, 'b> {
-        HttpRequest { front: &self.front, head, body, peer: self.peer, caller }
+        HttpRequest { front: &self.front, head, body, peer: self.peer, caller, unread: false }
+    }
+}
+
+impl Admission<'_> {
+    fn read(&mut self, sender: BodySender, limit: usize) {
+        self.sender = sender;
+        self.limit = limit;
+        self.too_long = HttpRefusal::TooLong(limit);
     }
 }
 
@@ -178,6 +232,7 @@ struct PendingRequest {
     client: ClientConn,
     head: Box<[u8]>,
     body: Box<[u8]>,
+    _share: BodyShare,
 }
 
 impl PendingRequest {
@@ -216,5 +271,5 @@ impl PendingRequest {
 
 fn undecided() -> Denied {
     let message = "whether this token is good cannot be found out now; try again later";
-    Denied { status: 503, challenge: None, message: message.to_owned() }
+    Denied { status: 503, challenge: None, retry_after: None, message: message.to_owned() }
 }

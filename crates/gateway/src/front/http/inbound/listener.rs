@@ -6,21 +6,24 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_keeper::raise_open_files;
 
-use super::reader::HttpReader;
+use super::address_counts::{AddressCounts, REFUSED, RefusedConnections};
+use super::reader::{ConnectionPlace, HttpReader};
 use crate::front::http::connection::Conn;
 use crate::front::http::front::Front;
 use crate::limits::{ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
 use crate::pump::Sink;
 
-/// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog.
-pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
+/// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog; beyond that of their address
+/// they are refused.
+pub(crate) async fn accept(listener: TcpListener, per_address: Option<u32>, front: Arc<Front>) {
     let most = most_connections();
     let permits = Arc::new(Semaphore::new(most));
-    let mut pause = Pause::default();
+    let (mut pause, addresses) = (Pause::default(), AddressCounts::new(per_address));
+    let mut refused = RefusedConnections::default();
     loop {
         if permits.available_permits() == 0 {
             pause.begin(&format!("{most} are open, as many as the limit of open files allows"));
@@ -29,7 +32,18 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
         // of being closed.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let opened = match next(&listener, &mut pause).await {
-            Ok((stream, peer)) => open(stream, peer, permit, &front),
+            Ok((stream, peer)) => match addresses.enter(peer.ip()) {
+                Some(address) => {
+                    let place = ConnectionPlace { _permit: permit, _address: address };
+                    open(stream, peer, place, &front)
+                }
+                None => {
+                    // Not waited for: what the kernel does not take at once is lost, and the connection ends.
+                    let _ = stream.try_write(REFUSED);
+                    refused.count(peer.ip());
+                    Ok(())
+                }
+            },
             Err(error) => Err(error),
         };
         match opened {
@@ -89,7 +103,7 @@ impl Pause {
 fn open(
     stream: TcpStream,
     peer: SocketAddr,
-    permit: OwnedSemaphorePermit,
+    place: ConnectionPlace,
     front: &Arc<Front>,
 ) -> io::Result<()> {
     // Answers are small and written once: to wait for more to send would delay every one of them.
@@ -100,7 +114,7 @@ fn open(
     let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));
     front.add(&conn);
     conn.outbox.connect(sink, &front.pump);
-    front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, permit)));
+    front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, place)));
     Ok(())
 }
 

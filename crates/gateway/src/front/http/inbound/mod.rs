@@ -1,5 +1,6 @@
 //! What clients send: connections, their requests, and the decision about each by its head.
 
+mod address_counts;
 mod admission;
 mod listener;
 mod reader;

@@ -8,7 +8,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use trunkline_http::{BadBody, Body, Framing, Headers, Request, request};
 use trunkline_wire::Edits;
 
-use super::admission::ClientConn;
+use super::address_counts::AddressPlace;
+use super::admission::{Admission, ClientConn};
 use crate::front::http::access::{HttpRefusal, Rejection};
 use crate::front::http::connection::{BodyShare, Conn, Reply, ReplyMode, RequestStage};
 use crate::front::http::front::Front;
@@ -22,8 +23,15 @@ pub(crate) struct HttpReader {
     reading: ReadState,
     /// The head of the last message that was posted here.
     head_cache: Option<HeadCache>,
-    /// Counts as one of the connections until it is dropped.
-    _permit: OwnedSemaphorePermit,
+    /// Counts as one of the connections, and of those of its address, until it is dropped.
+    _place: ConnectionPlace,
+}
+
+/// A connection among all, and among those of its address.
+#[derive(Debug)]
+pub(crate) struct ConnectionPlace {
+    pub(crate) _permit: OwnedSemaphorePermit,
+    pub(crate) _address: AddressPlace,
 }
 
 /// What the next bytes are.
@@ -33,7 +41,7 @@ enum ReadState {
     /// Head and body follow each other in the buffer.
     Whole {
         length: usize,
-        _share: BodyShare,
+        share: BodyShare,
     },
     Chunks(Box<Chunks>),
     /// Of no interest: the request was refused.
@@ -60,14 +68,14 @@ impl HttpReader {
         front: &Arc<Front>,
         conn: &Arc<Conn>,
         peer: SocketAddr,
-        permit: OwnedSemaphorePermit,
+        place: ConnectionPlace,
     ) -> Self {
         Self {
             client: ClientConn { front: Arc::clone(front), conn: Arc::clone(conn), peer },
             buffer: Vec::new(),
             reading: ReadState::Head,
             head_cache: None,
-            _permit: permit,
+            _place: place,
         }
     }
 
@@ -77,7 +85,10 @@ impl HttpReader {
                 Some(used) => Progress::Used(used),
                 None => self.head(bytes, touched),
             },
-            ReadState::Whole { length, .. } if bytes.len() < *length => {
+            ReadState::Whole { length, share } if bytes.len() < *length => {
+                if !share.grow(bytes.len()) {
+                    return self.lose(&HttpRefusal::Crowded.into(), ReplyMode::lost(), touched);
+                }
                 self.client.conn.set_stage(RequestStage::Body, bytes.len());
                 Progress::Incomplete
             }
@@ -151,11 +162,15 @@ impl HttpReader {
                 route.and_then(|route| HeadCache::new(route, head, request, &mode, version));
             return Progress::Used(head.len() + body.len());
         }
-        let mut share = BodyShare::new(&self.client.front.bodies);
+        if admission.unread && admission.decision.is_ok() {
+            return self.hand_over_unread(admission, head, touched);
+        }
+        let mut share = BodyShare::new(&self.client.front.bodies, admission.sender);
         let why = match admission.decision {
             Err(why) => Some(why),
             Ok(_) if too_long => Some(admission.too_long.into()),
-            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(HttpRefusal::Crowded.into()),
+            // What has come counts, not what is announced: that costs its sender nothing.
+            Ok(_) if !share.grow(rest.len()) => Some(HttpRefusal::Crowded.into()),
             Ok(_) => None,
         };
         if let Some(why) = why {
@@ -168,13 +183,26 @@ impl HttpReader {
         }
         self.client.conn.set_stage(RequestStage::Body, rest.len());
         if let Some(length) = length {
-            self.reading = ReadState::Whole { length: head.len() + length, _share: share };
+            self.reading = ReadState::Whole { length: head.len() + length, share };
             return Progress::Incomplete;
         }
         let (body, too_long) = (Body::new(Framing::Chunked, admission.limit), admission.too_long);
         let chunks = Chunks { head: head.to_vec(), body, decoded: Vec::new(), share, too_long };
         self.reading = ReadState::Chunks(Box::new(chunks));
         Progress::Used(head.len())
+    }
+
+    /// Hands a request over without its body, to be refused. What follows is not read.
+    fn hand_over_unread(
+        &mut self,
+        mut admission: Admission<'_>,
+        head: &[u8],
+        touched: &mut FlushSet,
+    ) -> Progress {
+        self.reading = ReadState::Nothing;
+        (admission.mode.keep_alive, admission.mode.unread) = (false, true);
+        self.client.handle(admission, head, b"", touched);
+        Progress::Used(0)
     }
 
     fn chunks(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {

@@ -8,4 +8,4 @@ mod session_table;
 pub(crate) use contexts::{Contexts, client_of};
 pub(crate) use resumable_stream::{EventRole, ResumableStream, ResumeFrom, spliced};
 pub(crate) use session_streams::SessionStreams;
-pub(crate) use session_table::{HttpSession, Sessions, random_id};
+pub(crate) use session_table::{HttpSession, NoSession, Sessions, random_id};

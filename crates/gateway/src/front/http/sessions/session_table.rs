@@ -16,8 +16,8 @@ use super::session_streams::{SessionId, SessionStreams};
 use crate::call::{Payload, Presence, Responder};
 use crate::front::http::access::SessionOwner;
 use crate::front::http::connection::{Clock, Conn, EventStream, MESSAGE, OpenReply};
-use crate::gate::Pass;
-use crate::limits::{SESSION_SECONDS, SESSIONS};
+use crate::gate::{ANYONE, Pass};
+use crate::limits::{SESSION_SECONDS, SESSIONS, SESSIONS_PER_CALLER};
 use crate::pump::FlushSet;
 use crate::session::{Session, SessionContext};
 
@@ -181,12 +181,73 @@ impl Responder for SseSession {
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    http: Mutex<HashMap<SessionId, Arc<HttpSession>, RandomState>, rank::HttpSessions>,
-    sse: Mutex<HashMap<SessionId, Arc<SseSession>, RandomState>, rank::SseSessions>,
+    http: Mutex<Table<HttpSession>, rank::HttpSessions>,
+    sse: Mutex<Table<SseSession>, rank::SseSessions>,
     /// Counts arrivals and departures.
     turnover: AtomicU64,
     /// Cancelled when the last client of `/sse` has left; `None`: the front outlives it.
     deserted: Option<CancellationToken>,
+}
+
+/// Sessions by their ids, and how many each caller has.
+#[derive(Debug)]
+struct Table<T> {
+    by_id: HashMap<SessionId, Arc<T>, RandomState>,
+    of_caller: HashMap<Arc<[u8]>, usize, RandomState>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { by_id: HashMap::default(), of_caller: HashMap::default() }
+    }
+}
+
+impl<T> Table<T> {
+    fn insert(&mut self, id: SessionId, caller: Option<&Arc<Pass>>, session: Arc<T>) {
+        if let Some(who) = told_apart(caller) {
+            *self.of_caller.entry(Arc::clone(who)).or_default() += 1;
+        }
+        self.by_id.insert(id, session);
+    }
+
+    fn remove(&mut self, id: &SessionId, caller: Option<&Arc<Pass>>) -> Option<Arc<T>> {
+        let removed = self.by_id.remove(id)?;
+        if let Some(who) = told_apart(caller)
+            && let Some(count) = self.of_caller.get_mut(who)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_caller.remove(who);
+            }
+        }
+        Some(removed)
+    }
+
+    /// Has this caller as many as one may have?
+    fn is_full_for(&self, caller: Option<&Arc<Pass>>) -> bool {
+        let count = told_apart(caller).and_then(|who| self.of_caller.get(who));
+        count.is_some_and(|count| *count >= SESSIONS_PER_CALLER)
+    }
+
+    fn take_all(&mut self) -> Vec<Arc<T>> {
+        self.of_caller.clear();
+        self.by_id.drain().map(|(_, session)| session).collect()
+    }
+}
+
+/// Who a caller is, if that is known: those without a token are one only in name.
+fn told_apart(caller: Option<&Arc<Pass>>) -> Option<&Arc<[u8]>> {
+    caller.map(|pass| &pass.who).filter(|who| ***who != *ANYONE)
+}
+
+/// Why no session can be opened.
+#[derive(Debug)]
+pub(crate) enum NoSession {
+    /// There are too many, and none is idle.
+    Full,
+    /// The caller has too many, and none of them is idle.
+    CallerFull,
+    NoRandom(io::Error),
 }
 
 impl Sessions {
@@ -194,37 +255,47 @@ impl Sessions {
         Arc::new(Self { deserted, ..Self::default() })
     }
 
-    /// Opens a session; `None`: there are too many, and none is idle.
     pub(crate) fn open(
         &self,
         context: &Arc<SessionContext>,
         caller: Option<&Arc<Pass>>,
         agreed: Revision,
         clock: &Arc<Clock>,
-    ) -> io::Result<Option<Arc<HttpSession>>> {
-        if !self.make_room() {
-            return Ok(None);
-        }
+    ) -> Result<Arc<HttpSession>, NoSession> {
+        self.make_room(caller)?;
         let session = Session::of(Arc::clone(context), caller.cloned());
-        let opened = HttpSession::new(Arc::clone(&session), agreed, clock)?;
-        self.http.lock().insert(opened.id, Arc::clone(&opened));
+        let opened = HttpSession::new(Arc::clone(&session), agreed, clock);
+        let opened = opened.map_err(NoSession::NoRandom)?;
+        self.http.lock().insert(opened.id, caller, Arc::clone(&opened));
         // Relaxed: readers only compare it with an earlier value.
         self.turnover.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(opened))
+        Ok(opened)
     }
 
-    /// Bounds the number of sessions: the idle one that was silent longest goes.
-    fn make_room(&self) -> bool {
-        let oldest = {
+    /// Bounds the number of sessions: the idle one that was silent longest goes. A caller with too many
+    /// loses one of its own, not one of others.
+    fn make_room(&self, caller: Option<&Arc<Pass>>) -> Result<(), NoSession> {
+        let (oldest, why) = {
             let http = self.http.lock();
-            if http.len() < SESSIONS {
-                return true;
-            }
-            let idle = http.values().filter(|session| session.is_idle());
+            let is_own = |session: &&Arc<HttpSession>| {
+                let owner = session.session.caller.as_ref();
+                owner.map(|pass| &pass.who) == caller.map(|pass| &pass.who)
+            };
+            let idle = http.by_id.values().filter(|session| session.is_idle());
             // The lock is released before the session ends: `end` takes it again.
-            idle.min_by_key(|session| session.last_heard()).cloned()
+            if http.is_full_for(caller) {
+                let own = idle.filter(is_own).min_by_key(|session| session.last_heard());
+                (own.cloned(), NoSession::CallerFull)
+            } else if http.by_id.len() >= SESSIONS {
+                (idle.min_by_key(|session| session.last_heard()).cloned(), NoSession::Full)
+            } else {
+                return Ok(());
+            }
         };
-        oldest.is_some_and(|oldest| self.end(&oldest))
+        match oldest {
+            Some(oldest) if self.end(&oldest) => Ok(()),
+            _ => Err(why),
+        }
     }
 
     /// The session of this id, if it is this caller's. Another caller's session is answered like
@@ -233,14 +304,15 @@ impl Sessions {
         // A wrong length is answered like an unknown id: nothing is told about the form of ids.
         let id: &SessionId = id.try_into().ok()?;
         // Not held while the owner is checked: that takes a lock of its own.
-        let session = self.http.lock().get(id).cloned();
+        let session = self.http.lock().by_id.get(id).cloned();
         session.filter(|session| session.owner.check_and_renew(caller))
     }
 
     /// False: it was over already.
     pub(crate) fn end(&self, session: &HttpSession) -> bool {
         // The guard ends with this statement: `end` takes the locks of the session.
-        let removed = self.http.lock().remove(&session.id);
+        let caller = session.session.caller.as_ref();
+        let removed = self.http.lock().remove(&session.id, caller);
         self.turnover.fetch_add(1, Ordering::Relaxed);
         removed.inspect(|session| session.end()).is_some()
     }
@@ -260,7 +332,7 @@ impl Sessions {
             to: Mutex::new(Some(stream)),
             sessions: Arc::downgrade(self),
         });
-        self.sse.lock().insert(id, Arc::clone(&opened));
+        self.sse.lock().insert(id, session.caller.as_ref(), Arc::clone(&opened));
         self.turnover.fetch_add(1, Ordering::Relaxed);
         opened
     }
@@ -268,7 +340,7 @@ impl Sessions {
     pub(crate) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
         let id: &SessionId = id.try_into().ok()?;
         // Released before the owner is checked, as in `get`.
-        let session = self.sse.lock().get(id).cloned();
+        let session = self.sse.lock().by_id.get(id).cloned();
         session.filter(|session| session.owner.check_and_renew(caller))
     }
 
@@ -276,11 +348,11 @@ impl Sessions {
     pub(crate) fn remove_sse(&self, client: &SseSession) {
         let left = {
             let mut sse = self.sse.lock();
-            if sse.remove(&client.id).is_none() {
+            if sse.remove(&client.id, client.session.caller.as_ref()).is_none() {
                 return; // it had left already
             }
             // Counted under the lock that removed it: only the last one to leave sees zero.
-            sse.len()
+            sse.by_id.len()
         };
         self.turnover.fetch_add(1, Ordering::Relaxed);
         // Dropped and not ended: the client has closed its side, there is nothing to say any more.
@@ -291,8 +363,14 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn sse_count(&self) -> usize {
-        self.sse.lock().len()
+    /// Has this caller room for another client of `/sse`? All of them are connected: none can go.
+    pub(crate) fn has_room_for_sse(&self, caller: Option<&Arc<Pass>>) -> Result<(), NoSession> {
+        let sse = self.sse.lock();
+        match sse.is_full_for(caller) {
+            true => Err(NoSession::CallerFull),
+            false if sse.by_id.len() >= SESSIONS => Err(NoSession::Full),
+            false => Ok(()),
+        }
     }
 
     /// Ends the sessions that have been silent for long, and forgets old streams of the others.
@@ -316,17 +394,17 @@ impl Sessions {
 
     pub(crate) fn is_empty(&self) -> bool {
         // One after the other, never both at once: no order between them is needed.
-        self.http.lock().is_empty() && self.sse.lock().is_empty()
+        self.http.lock().by_id.is_empty() && self.sse.lock().by_id.is_empty()
     }
 
     /// Ends every session and every stream.
     pub(crate) fn end_all(&self) {
         // Collected first: ending a session takes other locks.
-        let http: Vec<_> = self.http.lock().drain().map(|(_, session)| session).collect();
+        let http = self.http.lock().take_all();
         for session in http {
             session.end();
         }
-        let sse: Vec<_> = self.sse.lock().drain().map(|(_, client)| client).collect();
+        let sse = self.sse.lock().take_all();
         let mut touched = FlushSet::default();
         for client in sse {
             client.close(&mut touched);
@@ -337,11 +415,11 @@ impl Sessions {
 
     pub(crate) fn all_http(&self) -> Vec<Arc<HttpSession>> {
         // Cloned out of the lock: what callers do with a session takes locks above this one.
-        self.http.lock().values().cloned().collect()
+        self.http.lock().by_id.values().cloned().collect()
     }
 
     pub(crate) fn all_sse(&self) -> Vec<Arc<SseSession>> {
-        self.sse.lock().values().cloned().collect()
+        self.sse.lock().by_id.values().cloned().collect()
     }
 
     /// A number that changes with every arrival and departure.
@@ -353,8 +431,8 @@ impl Sessions {
     /// Every session there is.
     pub(crate) fn all(&self) -> Vec<Arc<Session>> {
         let mut all: Vec<_> =
-            self.http.lock().values().map(|http| Arc::clone(&http.session)).collect();
-        all.extend(self.sse.lock().values().map(|sse| Arc::clone(&sse.session)));
+            self.http.lock().by_id.values().map(|http| Arc::clone(&http.session)).collect();
+        all.extend(self.sse.lock().by_id.values().map(|sse| Arc::clone(&sse.session)));
         all
     }
 }
@@ -362,6 +440,33 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caller_has_so_many_and_others_have_their_own() {
+        let pass = |who: &[u8]| {
+            let (who, label) = (who.into(), "somebody".into());
+            Arc::new(Pass { who, label, grant: None, expires: None })
+        };
+        let [me, you, anyone] = [&b"me"[..], b"you", ANYONE].map(pass);
+        let mut table = Table::<()>::default();
+        let id = |number: usize| {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_ne_bytes());
+            id
+        };
+        for caller in [&me, &anyone] {
+            for number in 0..SESSIONS_PER_CALLER {
+                assert!(!table.is_full_for(Some(caller)), "{number}");
+                table.insert(id(number), Some(caller), Arc::new(()));
+            }
+        }
+        assert!(table.is_full_for(Some(&me)) && !table.is_full_for(Some(&you)));
+        assert!(!table.is_full_for(Some(&anyone)) && !table.is_full_for(None), "not one person");
+        table.remove(&id(5), Some(&me)).unwrap();
+        assert!(!table.is_full_for(Some(&me)) && table.remove(&id(5), Some(&me)).is_none());
+        table.take_all();
+        assert!(table.of_caller.is_empty());
+    }
 
     #[test]
     fn ids_are_long_and_different() {

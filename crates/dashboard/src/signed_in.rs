@@ -1,0 +1,103 @@
+//! Who has signed in: sessions of this process, and those that the store has of before or of other replicas.
+
+use std::sync::Arc;
+
+use trunkline_control::access::{NoRandom, Principal};
+use trunkline_control::services::{KeptSession, SessionAges};
+use trunkline_gateway::WebRequest;
+
+use crate::guard;
+use crate::page_request::DashboardState;
+use crate::session::{IDLE, LONGEST, Session, Times, digest, hex};
+
+/// Characters of an id: the store is not asked for anything else.
+const ID: usize = 64;
+
+const AGES: SessionAges = SessionAges { idle: IDLE, longest: LONGEST };
+
+/// The id in the request's cookie, if it could be one of ours.
+pub(crate) fn cookie_id<'a>(state: &DashboardState, visit: &'a WebRequest) -> Option<&'a str> {
+    let id = guard::cookie(&visit.headers, &cookie_name(state, visit))?;
+    (id.len() == ID && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+}
+
+pub(crate) fn cookie_name(state: &DashboardState, visit: &WebRequest) -> String {
+    guard::session_cookie(&visit.headers, is_secure(state, visit))
+}
+
+pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
+    guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
+}
+
+/// The session of the request's cookie, if this process knows it and whoever began it would still be let in.
+pub(crate) fn known(state: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
+    let id = cookie_id(state, visit)?;
+    let session = state.sessions.find(id, state.now())?;
+    // A key that was revoked ends the sessions that it began.
+    if state.api.still_knows(&session.principal) {
+        return Some(session);
+    }
+    // The store may keep it: nobody is let in by it.
+    state.sessions.end(id);
+    None
+}
+
+/// The session of the request's cookie, wherever it began.
+pub(crate) async fn find(state: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
+    let id = cookie_id(state, visit)?;
+    let sessions = state.api.plane().web_sessions();
+    if let Some(session) = known(state, visit) {
+        // A store that does not answer ends nothing.
+        let is_gone = session.take_look(state.now())
+            && matches!(sessions.has(&kept_id(id), AGES).await, Ok(false));
+        if is_gone {
+            state.sessions.end(id);
+        }
+        return (!is_gone).then_some(session);
+    }
+    // One at a time: whoever invents cookies does not load the store. The semaphore is never closed.
+    let _turn = state.looks.acquire().await;
+    let kept = sessions.find(&kept_id(id), AGES).await;
+    let KeptSession { principal, began, used } = kept.ok().flatten()?;
+    let now = state.now();
+    let times = Times { began: now.saturating_sub(began), used: now.saturating_sub(used) };
+    let session = state.sessions.add(id, principal, times, now);
+    session.set_kept(now);
+    Some(session)
+}
+
+/// A new session; the id for its cookie. Where the store cannot take it, it ends with this process.
+pub(crate) async fn begin(
+    state: &DashboardState,
+    principal: Principal,
+) -> Result<String, NoRandom> {
+    let (id, session) = state.sessions.begin(principal, state.now())?;
+    let sessions = state.api.plane().web_sessions();
+    match sessions.keep(&kept_id(&id), &session.principal, AGES).await {
+        Ok(true) => session.set_kept(state.now()),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(%error, "a session of the dashboard cannot be kept: it ends with this process");
+        }
+    }
+    Ok(id)
+}
+
+/// Somebody was there.
+pub(crate) fn touch(state: &DashboardState, id: &str, session: &Session) {
+    if session.touch(state.now()) {
+        state.api.plane().web_sessions().touch(&kept_id(id));
+    }
+}
+
+/// Ends it here and in the store.
+pub(crate) async fn end(state: &DashboardState, id: &str) {
+    state.sessions.end(id);
+    // Waited for: the next request must not find it again.
+    state.api.plane().web_sessions().end(&kept_id(id)).await;
+}
+
+/// The digest: who reads the store cannot use what it finds.
+fn kept_id(id: &str) -> String {
+    hex(&digest(id))
+}
