@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Style};
 use trunkline_control::figures::millis;
-use trunkline_gateway::{Declared, Failure, Gateway, State, Status};
+use trunkline_gateway::{Failure, Gateway, KnownListings, State, Status};
 
 use crate::cli::Check;
 use crate::client::columns;
@@ -16,7 +16,7 @@ use crate::commands::starting::settled;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::{Paint, StatusLine};
-use crate::{FAILED, OK, USAGE, console, listing_cache};
+use crate::{FAILED, OK, USAGE, console};
 
 /// Longer than a client's first list waits: `check` shows how long a slow start takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -69,28 +69,24 @@ fn examine(
     if !config.warnings.is_empty() {
         console::problem(&config.warnings.render(Style::Plain), OK);
     }
-    let started = started_and(&wanted, path, config, environment, |_| ())?;
+    let started = started_and(&wanted, path, config, environment, None, |_| ())?;
     Ok(started.map(|(rows, ())| rows))
 }
 
-/// Starts the servers of a config, looks at them, stops them. What they list is remembered for the clients that
-/// share a runtime: servers are told the same here as there.
+/// Starts the servers of a config, looks at them, stops them. `listings`: where to remember what they list.
 pub(super) fn started_and<T>(
     wanted: &StartOptions<'_>,
     path: &Path,
     config: Config,
     environment: &Environment,
+    listings: Option<KnownListings>,
     look: impl FnOnce(&Gateway) -> T,
 ) -> Result<std::io::Result<(Vec<Row>, T)>, SettingsError> {
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
     let mut options = settings::options(wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
-    if !wanted.simple {
-        // What they list is remembered, as a shared runtime would hear it: the first client is answered at once.
-        options.declared = Declared::everything();
-        options.listings = listing_cache::listings_for(Some(path), environment);
-    }
+    options.listings = listings;
     let progress = StatusLine::new();
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;

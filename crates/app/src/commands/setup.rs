@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::client::Client;
 use trunkline_catalog::config::{self, ConfigSource, Rules, ServerSpec};
-use trunkline_gateway::{Gateway, ServerInfo};
+use trunkline_gateway::{Declared, Gateway, ServerInfo};
 
 use crate::cli::{Servers, Setup};
 use crate::client::counted;
@@ -22,7 +22,7 @@ use crate::setup::{
     Applied, ListedTools, MeasuredServer, ProcessTree, Savings, SetupPlan, SetupRequest, apply,
     estimated, find, measured, plan, plan_json, plan_words, undo,
 };
-use crate::{FAILED, OK, USAGE, console};
+use crate::{FAILED, OK, USAGE, console, listing_cache};
 
 pub(crate) fn run(asked: &Setup, environment: &Environment) -> u8 {
     if let Err(code) = start_logging(&asked.log, environment) {
@@ -258,6 +258,8 @@ fn check(
     let wanted = StartOptions {
         patience: Some(PATIENCE),
         exposure: asked.expose.unwrap_or(Exposure::Auto),
+        // As a shared runtime does: what servers list by it is what the first client is shown.
+        declared: Declared::everything(),
         ..StartOptions::once(&servers)
     };
     let look = |gateway: &Gateway| {
@@ -266,7 +268,9 @@ fn check(
         Footprint { servers: measure(gateway), listed: clients.iter().map(length).collect() }
     };
     let loaded = settings::load(config, &wanted, environment);
-    let started = loaded.and_then(|it| started_and(&wanted, config, it, environment, look));
+    let listings = listing_cache::listings_for(Some(config), environment);
+    let started =
+        loaded.and_then(|it| started_and(&wanted, config, it, environment, listings, look));
     match started {
         Ok(Ok(seen)) => Ok(seen),
         Ok(Err(error)) => Err(broke(&error)),

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id, Message};
 
-use crate::call::{Level, SubscriptionQuota};
 use crate::call::question::{Abilities, Questions};
+use crate::call::{Level, SubscriptionQuota};
 use crate::era::Stamp;
 use crate::error::CallError;
 use crate::gate::{Grant, Pass};

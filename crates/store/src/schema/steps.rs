@@ -4,7 +4,7 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 5;
+pub(super) const KNOWN: i64 = 6;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];

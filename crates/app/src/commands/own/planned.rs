@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use trunkline_catalog::config::Style;
-use trunkline_gateway::Gateway;
+use trunkline_gateway::{Declared, Gateway};
 
 use super::failure::ChangeFailure;
 use crate::cli::{ConfigArg, Servers, StartCheck};
@@ -15,7 +15,7 @@ use crate::own_config::{
     ChangedConfig, ConfigChange, ConfigServers, OwnConfigError, change_config, read_config_text,
 };
 use crate::settings::{self, SettingsError, StartOptions};
-use crate::{OK, console};
+use crate::{OK, console, listing_cache};
 
 /// A config that is to be changed.
 pub(super) struct TargetConfig<'e> {
@@ -113,13 +113,20 @@ impl<'e> TargetConfig<'e> {
         let alone = json!({ "mcpServers": entries }).to_string();
         let start_timeout = check.start_timeout;
         let servers = Servers { start_timeout, log: check.log.clone(), ..Servers::default() };
-        let wanted = StartOptions { patience: Some(PATIENCE), ..StartOptions::once(&servers) };
+        let wanted = StartOptions {
+            patience: Some(PATIENCE),
+            // As a shared runtime does: what a server lists by it is what the first client is shown.
+            declared: Declared::everything(),
+            ..StartOptions::once(&servers)
+        };
         let mut config =
             settings::load_text(&self.path, alone.as_bytes(), &wanted, self.environment)?;
         for spec in &mut config.servers {
             spec.filter = Default::default();
         }
-        let (rows, seen) = started_and(&wanted, &self.path, config, self.environment, look)??;
+        let listings = listing_cache::listings_for(Some(&self.path), self.environment);
+        let (rows, seen) =
+            started_and(&wanted, &self.path, config, self.environment, listings, look)??;
         // A login needs the server in the config first.
         match rows.iter().all(|row| row.is_good() || row.needs_login()) {
             true => Ok((rows, seen)),
