@@ -7,11 +7,12 @@ use trunkline_control::api::handle::login_cookie;
 use trunkline_http::encode;
 
 use super::servers::{API, place, word};
-use super::sign_in::is_secure;
+
 use crate::layout::{self, Shell};
 use crate::page::{Page, PageResult};
 use crate::page_request::PageRequest;
 use crate::session::Notice;
+use crate::signed_in::is_secure;
 
 /// Begins a login. Where it goes on is another site: nobody is led there without having seen where.
 pub(super) async fn begin(request: &PageRequest<'_>) -> PageResult {
