@@ -188,7 +188,18 @@ fn k28_on_a_full_disk_writes_are_refused_whole_and_serving_goes_on() {
 #[test]
 fn a_crash_leaves_no_core_dump() {
     let room = Room::new();
-    let platform = room.platform(&[]);
+    let platform = room.platform_command(&[]);
+    // As an operator's shell may have it: dumps are wanted, as far as the system allows.
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \"$@\""]);
+    command.arg(platform.get_program()).args(platform.get_args());
+    for (name, value) in platform.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let platform = Platform::start(command);
     let limits = format!("/proc/{}/limits", platform.serve().process().pid().as_raw_nonzero());
     let limits = std::fs::read_to_string(limits).expect("a process has limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a line");
