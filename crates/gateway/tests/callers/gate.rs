@@ -41,7 +41,8 @@ fn who_is_not_let_in_is_told_what_is_needed(scene: &Scene) {
     }
     scene.keys.give("twice", None);
     let twice = "Authorization: Bearer twice\r\n".repeat(2);
-    assert_eq!(scene.wire().ask("GET /nothing", &twice, "").status, 401);
+    // Which of the two counts, a proxy and we might see differently.
+    assert_eq!(scene.wire().ask("GET /nothing", &twice, "").status, 400);
     assert_eq!(scene.wire().ask("GET /nothing", &fields("twice"), "").status, 404);
 }
 

@@ -155,7 +155,7 @@ fn a_body_has_its_limit(scene: &Scene) {
 }
 
 fn pages_are_told_what_they_may_do(scene: &Scene) {
-    let page = "Origin: http://localhost:5173\r\n";
+    let page = "Host: localhost:5173\r\nOrigin: http://localhost:5173\r\n";
     let asks = format!("{page}Access-Control-Request-Method: PATCH\r\n");
     let answer = scene.wire().ask("OPTIONS /api/x", &asks, "");
     assert_eq!(answer.status, 204);

@@ -27,7 +27,7 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     let outcome = Store::open(&place.url, options()).await.map(drop);
     assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 6 }));
     assert_eq!(place.contents().await, before);
-    place.tamper("UPDATE schema_version SET version = 5").await.unwrap();
+    place.tamper("UPDATE schema_version SET version = 6").await.unwrap();
     assert_eq!(place.open().await.server("a").await.unwrap(), a_server("a"));
 }
 
@@ -103,8 +103,23 @@ fn first_version(place: &Place) -> String {
              FOREIGN KEY (server_id) REFERENCES servers (id) ON DELETE CASCADE;"
         }
     };
+    let triggers = match place.is_file() {
+        true => {
+            "DROP TRIGGER audit_stays;
+             CREATE TRIGGER audit_stays BEFORE DELETE ON audit
+             BEGIN SELECT RAISE(ABORT, 'records of the audit are never removed'); END;"
+        }
+        false => {
+            "DROP TRIGGER audit_goes ON audit;
+             DROP FUNCTION trunkline.audit_goes();
+             DROP TRIGGER audit_keeps ON audit;
+             CREATE TRIGGER audit_keeps BEFORE UPDATE OR DELETE ON audit
+             FOR EACH ROW EXECUTE FUNCTION trunkline.audit_stays();"
+        }
+    };
     format!(
-        "{samples} ALTER TABLE credentials DROP COLUMN updated_by;
+        "{samples} {triggers} ALTER TABLE credentials DROP COLUMN updated_by;
+         ALTER TABLE audit DROP COLUMN count; DROP TABLE audit_pruned;
          DROP TABLE leases; DROP TABLE pending_logins;
          DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;
          DROP TABLE web_sessions;
