@@ -130,9 +130,11 @@ impl<'r> Reader<'r> {
         command.args(["serve", "--demo", "--listen", "127.0.0.1:0"]);
         command.env("TMPDIR", room.path("")).env(MARK, room.marker());
         let demo = Serve::start(command);
+        // At a terminal it shows the token; here it says where that is.
         let said = demo.process().stderr();
-        let token = said.split_whitespace().find(|word| word.starts_with("tla_"));
-        let token = token.unwrap_or_else(|| panic!("no token: {said}")).to_owned();
+        let file = said.split_whitespace().find(|word| word.ends_with("/admin-token"));
+        let file = file.unwrap_or_else(|| panic!("no file of a token: {said}"));
+        let token = std::fs::read_to_string(file).expect("a token").trim().to_owned();
         Self { room, demo, token }
     }
 

@@ -70,27 +70,49 @@ fn clients_that_come_and_go_are_counted_while_one_looks() {
     browser.assert_quiet();
 }
 
-/// Sessions do not outlive the program: a page that only said "Reconnecting" would show what was, for ever.
+/// A platform at this address, with its data in this folder.
+#[track_caller]
+fn at(room: &Room, listen: &str, data: &str) -> Platform {
+    let mut command = Command::new(bin::trunkline());
+    command.args(["serve", "--listen", listen, "--data-dir"]).arg(room.path(data));
+    command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN).env(MARK, room.marker());
+    for name in ["MCP_PROXY_CONFIG_PATH", "PORT", "TRUNKLINE_TOKEN", "TRUNKLINE_KEY"] {
+        command.env_remove(name);
+    }
+    Platform::start(command)
+}
+
+/// Who was signed in before a restart is afterwards, too: the page goes on.
 #[test]
-fn a_page_that_was_open_over_a_restart_asks_to_sign_in_again() {
+fn a_page_that_was_open_over_a_restart_goes_on() {
     let room = Room::new();
-    let start = |listen: &str| {
-        let mut command = Command::new(bin::trunkline());
-        command.args(["serve", "--listen", listen, "--data-dir"]).arg(room.path("data"));
-        command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN).env(MARK, room.marker());
-        for name in ["MCP_PROXY_CONFIG_PATH", "PORT", "TRUNKLINE_TOKEN", "TRUNKLINE_KEY"] {
-            command.env_remove(name);
-        }
-        Platform::start(command)
-    };
-    let platform = start("127.0.0.1:0");
+    let platform = at(&room, "127.0.0.1:0", "data");
     let address = platform.serve().address().to_string();
     let browser = admin(&room, &platform);
     browser.open("/tools");
     mark(&browser);
     drop(platform);
     browser.wait_text_in(&By::Css("#pulse"), "Reconnecting");
-    let _platform = start(&address);
+    let platform = at(&room, &address, "data");
+    browser.wait_text_in(&By::Css("#pulse"), "Live");
+    assert_eq!(browser.path(), "/tools");
+    let service = tracker(&room, "tracker").listen(Wire::Http);
+    platform.connected("tracker", &service);
+    browser.wait_text_in(&By::Css("#tools"), "tracker.create_issue");
+    assert_stayed(&browser);
+}
+
+/// A page that only said "Reconnecting" would show what was, for ever.
+#[test]
+fn a_page_whose_session_was_lost_with_its_store_asks_to_sign_in_again() {
+    let room = Room::new();
+    let platform = at(&room, "127.0.0.1:0", "data");
+    let address = platform.serve().address().to_string();
+    let browser = admin(&room, &platform);
+    browser.open("/tools");
+    drop(platform);
+    browser.wait_text_in(&By::Css("#pulse"), "Reconnecting");
+    let _platform = at(&room, &address, "other");
     browser.wait_path(|path| path.starts_with("/sign-in?next=%2Ftools"));
     super::sign_in(&browser, ADMIN);
     assert_eq!(browser.path(), "/tools");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
@@ -29,8 +30,8 @@ pub(super) struct Reload<'r> {
     on_variables: Option<VariablesHook<'r>>,
 }
 
-/// Takes the names of variables.
-type NamesTaker<'r> = dyn Fn(&BTreeSet<String>) + 'r;
+/// Takes the names of variables. The config is applied when it is done with them.
+type NamesTaker<'r> = dyn Fn(BTreeSet<String>) -> Pin<Box<dyn Future<Output = ()> + 'r>> + 'r;
 
 /// What is done about the variables of an edited config.
 struct VariablesHook<'r>(Box<NamesTaker<'r>>);
@@ -140,8 +141,11 @@ impl<'r> Reload<'r> {
     }
 
     /// From now on `hook` is told which variables an edited config looks up, before it is applied.
-    pub(super) fn on_variables(mut self, hook: impl Fn(&BTreeSet<String>) + 'r) -> Self {
-        self.on_variables = Some(VariablesHook(Box::new(hook)));
+    pub(super) fn on_variables<F: Future<Output = ()> + 'r>(
+        mut self,
+        hook: impl Fn(BTreeSet<String>) -> F + 'r,
+    ) -> Self {
+        self.on_variables = Some(VariablesHook(Box::new(move |used| Box::pin(hook(used)))));
         self
     }
 
@@ -168,7 +172,7 @@ impl<'r> Reload<'r> {
             match config {
                 Ok(config) => {
                     if let Some(VariablesHook(hook)) = &self.on_variables {
-                        hook(&used);
+                        hook(used).await;
                     }
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");

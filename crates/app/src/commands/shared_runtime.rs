@@ -61,11 +61,13 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
     let served = block_on(async {
         let attendance = Arc::new(Attendance::default());
         let parting = Arc::clone(&attendance);
-        let own = socket.digests(environment)?;
+        let own = Arc::new(socket.digests(environment)?);
+        let first_used = Arc::new(first_used);
         let reload = reload.on_hangup()?.on_variables(move |used| {
-            parting.part(used, &own);
+            let (parting, own) = (Arc::clone(&parting), Arc::clone(&own));
             // Whoever comes now looks for a runtime by these variables, and finds another one.
-            parting.set_outdated(*used != first_used);
+            parting.set_outdated(used != *first_used);
+            async move { parting.part(&used, &own).await }
         });
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();

@@ -16,6 +16,7 @@ on_both! { audit:
     every_change_behind_its_back_is_found,
     a_log_whose_end_was_forged_is_not_continued,
     the_oldest_records_go_and_the_rest_is_proven,
+    what_retention_leaves_nobody_removes,
     a_new_key_authenticates_the_beginning_too,
     who_removes_records_and_has_no_key_is_found_out,
     several_stores_write_one_chain,
@@ -258,6 +259,13 @@ async fn the_oldest_records_go_and_the_rest_is_proven(place: &Place) {
     assert_eq!(store.prune_audit(by_time(1_000)).await.unwrap().unwrap().removed, 2);
     store.append_audit(vec![call(200, "b")]).await.unwrap();
     assert_eq!(verified(&store).await, (8, 2));
+}
+
+async fn what_retention_leaves_nobody_removes(place: &Place) {
+    let store = place.open().await;
+    store.append_audit((1..=9).map(|at| call(at, "a")).collect()).await.unwrap();
+    let by_number = AuditRetention { before: None, records: Some(2) };
+    assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 7);
     for sql in ["DELETE FROM audit WHERE seq = 8", "DELETE FROM audit"] {
         let refused = place.tamper(sql).await.unwrap_err();
         assert!(refused.contains("records of the audit are never removed"), "{sql}: {refused}");

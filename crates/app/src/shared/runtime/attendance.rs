@@ -19,8 +19,24 @@ pub(crate) struct Attendance {
     is_outdated: AtomicBool,
     /// The runtime ends: it has given its socket up to the next one.
     is_ending: AtomicBool,
+    /// What the clients of an edited config have to have in common with this runtime.
+    // A leaf lock, too: taken behind `clients`.
+    common: Mutex<Option<CommonVariables>>,
     /// How many there are, and how long to stay without any; `None`: none has come yet.
     now: watch::Sender<(usize, Option<Duration>)>,
+}
+
+/// Variables that a config uses, and keyed hashes of the values that this runtime has.
+#[derive(Debug)]
+struct CommonVariables {
+    used: BTreeSet<String>,
+    own: BTreeMap<String, String>,
+}
+
+impl CommonVariables {
+    fn are_those_of(&self, client: &Attendant) -> bool {
+        self.used.iter().all(|name| client.variables.get(name) == self.own.get(name))
+    }
 }
 
 /// One client.
@@ -48,14 +64,19 @@ impl Attendance {
         let mut clients = self.clients.lock();
         let number = clients.last().map_or(0, |last| last.number + 1);
         let dismissed = Arc::new(Notify::new());
-        clients.push(Attendant {
+        let client = Attendant {
             number,
             pid: hello.pid,
             kind: hello.kind,
             since: SystemTime::now(),
             variables: hello.variables.clone(),
             dismissed: Arc::clone(&dismissed),
-        });
+        };
+        // It may have read the config before the edit, and come behind it.
+        if self.common.lock().as_ref().is_some_and(|common| !common.are_those_of(&client)) {
+            dismissed.notify_one();
+        }
+        clients.push(client);
         // The client that came last decides how long its servers stay.
         self.now.send_replace((clients.len(), Some(hello.linger)));
         Presence { attendance: Arc::clone(self), number, dismissed }
@@ -66,12 +87,25 @@ impl Attendance {
     }
 
     /// Dismisses the clients for which one of these variables has another value than in `own`: the config
-    /// uses them from now on.
-    pub(crate) fn part(&self, used: &BTreeSet<String>, own: &BTreeMap<String, String>) {
-        for client in self.clients.lock().iter() {
-            if used.iter().any(|name| client.variables.get(name) != own.get(name)) {
-                // A permit is stored: the one who waits for it may be busy.
-                client.dismissed.notify_one();
+    /// uses them from now on. Returns when they have gone: until then one of them could call a server that is
+    /// started with the value of another.
+    pub(crate) async fn part(&self, used: &BTreeSet<String>, own: &BTreeMap<String, String>) {
+        let mut now = self.now.subscribe();
+        let common = CommonVariables { used: used.clone(), own: own.clone() };
+        let parted: Vec<u64> = {
+            let clients = self.clients.lock();
+            let parted: Vec<&Attendant> =
+                clients.iter().filter(|client| !common.are_those_of(client)).collect();
+            // A permit is stored: the one who waits for it may be busy.
+            parted.iter().for_each(|client| client.dismissed.notify_one());
+            *self.common.lock() = Some(common);
+            parted.iter().map(|client| client.number).collect()
+        };
+        let is_here = |client: &Attendant| parted.contains(&client.number);
+        while self.clients.lock().iter().any(is_here) {
+            // An error: nobody can leave any more.
+            if now.changed().await.is_err() {
+                return;
             }
         }
     }
@@ -173,10 +207,17 @@ mod tests {
             let waited = tokio::time::timeout(Duration::ZERO, presence.dismissed.notified());
             waited.await.is_ok()
         };
-        attendance.part(&BTreeSet::from(["U".to_owned()]), &variables("a"));
+        attendance.part(&BTreeSet::from(["U".to_owned()]), &variables("a")).await;
         assert!(!is_dismissed(&same).await && !is_dismissed(&other).await);
-        attendance.part(&BTreeSet::from(["T".to_owned()]), &variables("a"));
+        let (used, own) = (BTreeSet::from(["T".to_owned()]), variables("a"));
+        let mut parted = std::pin::pin!(attendance.part(&used, &own));
+        let waited = tokio::time::timeout(Duration::ZERO, &mut parted).await;
+        assert!(waited.is_err(), "the other one is still here, and the config not applied");
         assert!(!is_dismissed(&same).await && is_dismissed(&other).await);
+        drop(other);
+        parted.await;
+        let late = ["a", "b"].map(enter);
+        assert!(!is_dismissed(&late[0]).await && is_dismissed(&late[1]).await);
     }
 
     #[tokio::test]
