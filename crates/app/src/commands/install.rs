@@ -9,7 +9,7 @@ use trunkline_catalog::client::{ENTRY, Variables};
 use trunkline_catalog::config::{self, ConfigSource, Rules};
 use trunkline_http::Url;
 
-use crate::cli::{ClientFile, Consolidate, Install, Restore, Uninstall};
+use crate::cli::{ClientFile, Consolidate, Install, Restore, Servers, Uninstall};
 use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
@@ -18,7 +18,8 @@ use crate::install::{
     self, ConfigLocation, EntryTarget, Extent, InstallError, InstallRequest, Launch, Os,
     UserFolders,
 };
-use crate::settings::{self, SettingsError};
+use crate::settings::{self, SettingsError, StartOptions};
+use crate::shared::is_of_the_seat;
 use crate::{FAILED, OK, USAGE, console, own_config};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
@@ -213,7 +214,16 @@ pub(super) fn user_folders(environment: &Environment) -> Result<UserFolders, u8>
         home: environment.path("HOME"),
         variables: variables.collect(),
         current_dir,
+        inherited: inherited_names(environment),
     })
+}
+
+/// Names of the variables that servers inherit, and by which clients share a runtime.
+fn inherited_names(environment: &Environment) -> Vec<String> {
+    let servers = Servers::default();
+    let inherited = settings::inherited(&StartOptions::once(&servers), environment);
+    let names = inherited.variables().iter().filter_map(|(name, _)| name.to_str());
+    names.filter(|name| !is_of_the_seat(name)).map(str::to_owned).collect()
 }
 
 /// The program that clients are to start.

@@ -250,6 +250,7 @@ fn the_files_of_all_clients_are_found() {
             home: Some(home.clone()),
             variables: Vec::new(),
             current_dir: home.clone(),
+            inherited: Vec::new(),
         },
     };
     let report = import(&request).unwrap();

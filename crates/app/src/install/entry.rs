@@ -42,6 +42,7 @@ impl OurEntry {
         let way = match &request.launch {
             Launch::Command { config, variables, flags } => {
                 let mut variables = variables.clone();
+                variables.extend(held_back(request));
                 variables.sort();
                 variables.dedup();
                 EntryWay::Command {
@@ -94,7 +95,7 @@ impl OurEntry {
                     EnvPolicy::Referred => {
                         wanted.extend(referred_variables(words, variables, existing));
                     }
-                    EnvPolicy::Named => {
+                    EnvPolicy::Named(_) => {
                         wanted.extend(named_variables(words, variables, existing));
                     }
                 }
@@ -181,6 +182,15 @@ fn address_settings(members: &Map<String, Value>) -> Vec<Setting> {
         value => vec![setting(&[key], value.clone())],
     });
     each.collect()
+}
+
+/// What the client would hold back of what its servers inherit under other clients: without it they would not
+/// share servers with those, and some would lack a proxy or a certificate.
+fn held_back(request: &InstallRequest) -> Vec<String> {
+    let policy = request.target.client.config().map(|spec| spec.env_policy);
+    let Some(EnvPolicy::Named(passed)) = policy else { return Vec::new() };
+    let inherited = request.folders.inherited.iter();
+    inherited.filter(|name| !passed.contains(&name.as_str())).cloned().collect()
 }
 
 fn referred_variables(words: &EntryWords, variables: &[String], existing: &Value) -> Vec<Setting> {
@@ -340,6 +350,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::install::request::{Os, UserFolders};
 
     fn entry(client: Client, variables: &[&str]) -> OurEntry {
         let way = EntryWay::Command {
@@ -395,6 +406,45 @@ mod tests {
         ];
         for (client, expected) in table {
             assert_eq!(entry(client, &[]).fresh(), expected, "{client}");
+        }
+    }
+
+    #[test]
+    fn what_servers_inherit_is_named_where_the_client_would_hold_it_back() {
+        let home = PathBuf::from("/home/me");
+        let folders = UserFolders {
+            os: Os::Linux,
+            home: Some(home.clone()),
+            variables: Vec::new(),
+            current_dir: home,
+            inherited: ["PATH", "HTTPS_PROXY", "XDG_RUNTIME_DIR"].map(str::to_owned).to_vec(),
+        };
+        for (client, expected) in [
+            (Client::Codex, json!(["A", "HTTPS_PROXY", "XDG_RUNTIME_DIR"])),
+            (Client::Cursor, Value::Null),
+        ] {
+            let target = EntryTarget {
+                client,
+                name: None,
+                project: None,
+                file: None,
+                dry_run: false,
+                force: false,
+            };
+            let launch = Launch::Command {
+                config: "/etc/mcp.json".into(),
+                variables: vec!["A".to_owned()],
+                flags: Vec::new(),
+            };
+            let request = InstallRequest {
+                target,
+                launch,
+                executable: "/bin/trunkline".into(),
+                folders: folders.clone(),
+                now: std::time::UNIX_EPOCH,
+            };
+            let entry = OurEntry::new(&request).unwrap().fresh();
+            assert_eq!(entry.get("env_vars").cloned().unwrap_or_default(), expected, "{client:?}");
         }
     }
 

@@ -156,6 +156,7 @@ mod tests {
             home: Some("/h".into()),
             variables: vec![("APPDATA", "/h/AppData/Roaming".into())],
             current_dir: "/work".into(),
+            inherited: Vec::new(),
         }
     }
 

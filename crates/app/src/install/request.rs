@@ -76,6 +76,8 @@ pub(crate) struct UserFolders {
     /// The variables that name folders and are set, such as `XDG_CONFIG_HOME` and `CODEX_HOME`.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     pub(crate) current_dir: PathBuf,
+    /// Names of the variables that servers inherit here, and by which clients share them.
+    pub(crate) inherited: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

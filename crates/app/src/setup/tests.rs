@@ -63,6 +63,7 @@ impl Home {
                 home: Some(self.0.clone()),
                 variables: Vec::new(),
                 current_dir: self.0.join("work"),
+                inherited: Vec::new(),
             },
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
         }

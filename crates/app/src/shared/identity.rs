@@ -34,6 +34,11 @@ const OF_THE_SEAT: &[&str] = &[
     "XDG_GREETER_DATA_DIR",
 ];
 
+/// Does this variable tell no clients apart?
+pub(crate) fn is_of_the_seat(name: &str) -> bool {
+    OF_THE_SEAT.contains(&name)
+}
+
 /// Variables of Trunkline itself that a runtime takes from the client that starts it.
 const OWN: [&str; 6] = [
     "TRUNKLINE_CACHE",
@@ -95,7 +100,7 @@ impl RuntimeIdentity<'_> {
             // Named in `--pass-env`, it was meant.
             let is_meant =
                 self.flags.servers.pass_env.iter().any(|passed| name == OsStr::new(passed));
-            if is_meant || !OF_THE_SEAT.iter().any(|seat| name == OsStr::new(seat)) {
+            if is_meant || !name.to_str().is_some_and(is_of_the_seat) {
                 let value = without_repeats(name, value);
                 add(format!("inherited {}", name.to_string_lossy()), &value);
             }

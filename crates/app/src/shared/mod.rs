@@ -14,4 +14,4 @@ pub(crate) mod runtime;
 
 pub(crate) use front::{Fronted, attach};
 pub(crate) use hello::Ask;
-pub(crate) use identity::{RuntimeIdentity, depends_on_directory};
+pub(crate) use identity::{RuntimeIdentity, depends_on_directory, is_of_the_seat};

@@ -275,8 +275,8 @@ pub enum EnvPolicy {
     All,
     /// Those to which the entry's `env` refers, as `$NAME`.
     Referred,
-    /// Those that the entry lists (`named_variables`).
-    Named,
+    /// These, and those that the entry lists (`named_variables`).
+    Named(&'static [&'static str]),
 }
 
 impl NameRules {

@@ -295,7 +295,10 @@ static CODEX: ClientSpec = ClientSpec {
             ],
             ..COMMON
         },
-        env_policy: EnvPolicy::Named, // a short list and those named [S]
+        // a short list and those named [S]
+        env_policy: EnvPolicy::Named(&[
+            "HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ",
+        ]),
         next: "start a new session; `codex mcp list` shows the server",
         next_in_project: Some(
             "start `codex` in the project and trust it; `codex mcp list` shows the server",

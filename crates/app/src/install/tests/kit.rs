@@ -51,6 +51,7 @@ impl Home {
                 home: Some(self.path.clone()),
                 variables: Vec::new(),
                 current_dir: self.path.clone(),
+                inherited: Vec::new(),
             },
             // 2026-11-15 10:00:00 UTC
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
