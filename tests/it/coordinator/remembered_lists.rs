@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::symlink;
 
-use kit::client::Client;
+use kit::client::{Client, Finished};
 use kit::line::Line;
 use kit::mcp::Speak as _;
 use kit::modern::Modern;
@@ -305,17 +305,20 @@ fn what_is_remembered_is_filtered_and_combined_like_what_runs() {
     assert_eq!(names, [&br#""stop""#[..], br#""hidden""#]);
 }
 
+/// `trunkline cache …` of somebody whose cache is this room's.
+fn cache_command(room: &Room, arguments: &[&str]) -> Finished {
+    let mut program = std::process::Command::new(bin::trunkline());
+    program.arg("cache").args(arguments);
+    program.env("XDG_CACHE_HOME", cache(room)).env_remove("TRUNKLINE_CACHE");
+    Client::run(program)
+}
+
 #[test]
 fn the_cache_is_shown_and_cleared() {
     let room = Room::new();
     room.config([("rail", rail(&room, &[&tool("go")])), ("other", room.fake("other").entry())]);
     run_once(&room, 2);
-    let cache_command = |arguments: &[&str]| {
-        let mut program = std::process::Command::new(bin::trunkline());
-        program.arg("cache").args(arguments);
-        program.env("XDG_CACHE_HOME", cache(&room)).env_remove("TRUNKLINE_CACHE");
-        Client::run(program)
-    };
+    let cache_command = |arguments: &[&str]| cache_command(&room, arguments);
     let shown = cache_command(&["show"]);
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert!(shown.stdout.contains("rail") && shown.stdout.contains("2 servers"), "{shown:?}");
@@ -335,4 +338,35 @@ fn the_cache_is_shown_and_cleared() {
     assert_eq!(cache_command(&["clear"]).code, Some(0));
     assert!(files(&cache(&room)).is_empty());
     assert_eq!(cache_command(&["show"]).code, Some(0));
+}
+
+#[test]
+fn several_servers_are_cleared_by_name_and_none_if_a_name_is_unknown() {
+    let room = Room::new();
+    room.config([
+        ("rail", rail(&room, &[&tool("go")])),
+        ("ferry", room.fake("ferry").entry()),
+        ("tram", room.fake("tram").entry()),
+    ]);
+    run_once(&room, 3);
+
+    for flags in [&[][..], &["--json"]] {
+        let refused = cache_command(&room, &[&["clear", "ferry", "rial"], flags].concat());
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stdout.is_empty(), "{refused:?}");
+        let told = &refused.stderr;
+        assert!(told.contains("nothing of `rial` is remembered (did you mean `rail`?)"), "{told}");
+        assert!(told.contains("remembered are `ferry`, `rail`, `tram` in "), "{told}");
+        assert_eq!(files(&cache(&room)).len(), 3, "also the one whose name is right stays");
+    }
+
+    let cleared = cache_command(&room, &["clear", "ferry", "rail", "ferry", "--json"]);
+    assert_eq!(cleared.code, Some(0), "{cleared:?}");
+    let told: Value = serde_json::from_str(&cleared.stdout).expect("JSON");
+    assert_eq!(told["removed"], 2, "{told}");
+    let left: Value =
+        serde_json::from_str(&cache_command(&room, &["show", "--json"]).stdout).expect("JSON");
+    let left: Vec<&Value> =
+        left["servers"].as_array().expect("an array").iter().map(|it| &it["server"]).collect();
+    assert_eq!(left, ["tram"]);
 }

@@ -18,7 +18,7 @@ mod values;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use cache::{CacheArgs, CacheChoice, CacheCommand};
+pub(crate) use cache::{CacheArgs, CacheClear, CacheCommand, CacheShow};
 pub(crate) use client::{Call, ClientTarget, Prompts, Resources, Search, Tools};
 pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Ps, RestartArgs, Runtime, Serve, Stdio, Stop};

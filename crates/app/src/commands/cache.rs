@@ -1,23 +1,25 @@
 //! `trunkline cache …`: what is remembered of servers, shown and forgotten.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use trunkline_gateway::{CachedListing, CachedRecord, KnownListings};
 
-use crate::cli::{CacheArgs, CacheChoice, CacheCommand};
-use crate::client::columns;
+use crate::cli::{CacheArgs, CacheClear, CacheCommand, CacheShow};
+use crate::client::{columns, did_you_mean, line};
 use crate::environment::Environment;
 use crate::timestamp::rfc3339;
 use crate::{FAILED, OK, console, listing_cache};
 
 pub(crate) fn run(asked: &CacheArgs, environment: &Environment) -> u8 {
-    let choice = match &asked.command {
-        CacheCommand::Show(choice) | CacheCommand::Clear(choice) => choice,
+    let in_json = match &asked.command {
+        CacheCommand::Show(choice) => choice.json,
+        CacheCommand::Clear(choice) => choice.json,
     };
     let Some(listings) = listing_cache::listings(environment) else {
-        let told = match choice.json {
+        let told = match in_json {
             true => console::out("{\"directory\":null,\"servers\":[]}\n"),
             false => OK,
         };
@@ -33,7 +35,7 @@ pub(crate) fn run(asked: &CacheArgs, environment: &Environment) -> u8 {
     })
 }
 
-fn show(listings: &KnownListings, choice: &CacheChoice) -> io::Result<u8> {
+fn show(listings: &KnownListings, choice: &CacheShow) -> io::Result<u8> {
     let mut cached = listings.cached()?;
     if let Some(key) = &choice.server {
         cached.retain(|it| it.record.as_ref().is_some_and(|record| record.key == *key));
@@ -57,19 +59,50 @@ fn show(listings: &KnownListings, choice: &CacheChoice) -> io::Result<u8> {
     Ok(console::out(&format!("{table}\n{} servers, {bytes} bytes in {directory}\n", cached.len())))
 }
 
-fn clear(listings: &KnownListings, choice: &CacheChoice) -> io::Result<u8> {
-    let removed = listings.clear(choice.server.as_deref())?;
+fn clear(listings: &KnownListings, choice: &CacheClear) -> io::Result<u8> {
     let directory = listings.directory().display().to_string();
+    let removed = match &choice.servers[..] {
+        [] => listings.clear(None)?,
+        servers => {
+            let cached = listings.cached()?;
+            let records = cached.iter().filter_map(|it| it.record.as_ref());
+            let known = records.map(|record| record.key.as_str()).collect();
+            // Before anything is removed: who has mistyped one name gives the whole command again.
+            if let Some(why) = unknown(servers, &known) {
+                return Ok(console::problem(&format!("{why} in {directory}\n"), FAILED));
+            }
+            let mut removed = 0;
+            for server in servers {
+                removed += listings.clear(Some(server))?;
+            }
+            removed
+        }
+    };
     if choice.json {
         let told = json!({ "directory": directory, "removed": removed });
         return Ok(console::out(&format!("{told}\n")));
     }
-    Ok(match (&choice.server, removed) {
-        (Some(key), 0) => {
-            console::problem(&format!("nothing of `{key}` is remembered in {directory}\n"), FAILED)
-        }
-        (_, removed) => console::out(&format!("{removed} servers forgotten in {directory}\n")),
-    })
+    Ok(console::out(&format!("{removed} servers forgotten in {directory}\n")))
+}
+
+/// What is wrong with the names that are not known, and which are; `None`: all are known.
+fn unknown(names: &[String], known: &BTreeSet<&str>) -> Option<String> {
+    let unknown: BTreeSet<&str> =
+        names.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let mut told = String::new();
+    for name in unknown {
+        let near = did_you_mean(name, known.iter().copied());
+        told += &format!("error: nothing of `{}` is remembered{near}\n", line(name));
+    }
+    let all: Vec<String> = known.iter().map(|name| format!("`{}`", line(name))).collect();
+    told += match all.is_empty() {
+        true => "no server is remembered",
+        false => "nothing was forgotten; remembered are ",
+    };
+    Some(told + &all.join(", "))
 }
 
 fn to_json(cached: &CachedListing) -> Value {
@@ -114,3 +147,38 @@ fn moment(seconds: u64) -> String {
 
 /// The end of the year 9999: a damaged record must not make an impossible date.
 const LATEST: u64 = 253_402_300_799;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_known_are_told_with_those_that_are() {
+        let known = BTreeSet::from(["files", "git", "github"]);
+        for (names, expected) in [
+            (&["git"][..], None),
+            (&["git", "files", "git"], None),
+            (
+                &["git", "githb"],
+                Some(
+                    "error: nothing of `githb` is remembered (did you mean `github`?)\n\
+                     nothing was forgotten; remembered are `files`, `git`, `github`",
+                ),
+            ),
+            (
+                &["weather", "file", "file"],
+                Some(
+                    "error: nothing of `file` is remembered (did you mean `files`?)\n\
+                     error: nothing of `weather` is remembered\n\
+                     nothing was forgotten; remembered are `files`, `git`, `github`",
+                ),
+            ),
+        ] {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(unknown(&names, &known).as_deref(), expected, "{names:?}");
+        }
+        let none = unknown(&["git".to_owned()], &BTreeSet::new());
+        let expected = "error: nothing of `git` is remembered\nno server is remembered";
+        assert_eq!(none.as_deref(), Some(expected));
+    }
+}
