@@ -74,7 +74,9 @@ fn clients_that_come_and_go_are_counted_while_one_looks() {
 #[track_caller]
 fn at(room: &Room, listen: &str, data: &str) -> Platform {
     let mut command = Command::new(bin::trunkline());
-    command.args(["serve", "--listen", listen, "--data-dir"]).arg(room.path(data));
+    command
+        .args(["serve", "--listen", listen, "--allow-net", "127.0.0.0/8", "--data-dir"])
+        .arg(room.path(data));
     command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN).env(MARK, room.marker());
     for name in ["MCP_PROXY_CONFIG_PATH", "PORT", "TRUNKLINE_TOKEN", "TRUNKLINE_KEY"] {
         command.env_remove(name);
