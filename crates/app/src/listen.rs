@@ -46,6 +46,12 @@ pub(crate) enum ListenError {
          127.0.0.1 only."
     )]
     Guessable { address: SocketAddr, length: usize },
+    #[error(
+        "with {flag}, other machines reach it through a proxy, and its token can be guessed: it is too short \
+         ({length} of at least {SHORTEST_TOKEN} characters)\n\n\
+         Use a longer one, for example TRUNKLINE_TOKEN=$(openssl rand -hex 32)."
+    )]
+    GuessableBehindProxy { flag: &'static str, length: usize },
     #[error("`{host}` is not an address of this machine: {error}")]
     NoAddress { host: String, error: io::Error },
     #[error("cannot listen on {address}: {error}{}", advice(.error))]
@@ -57,7 +63,11 @@ impl ListenError {
     pub(crate) fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::BadPort(_) | Self::Open(_) | Self::Guessable { .. } | Self::NoAddress { .. }
+            Self::BadPort(_)
+                | Self::Open(_)
+                | Self::Guessable { .. }
+                | Self::GuessableBehindProxy { .. }
+                | Self::NoAddress { .. }
         )
     }
 }
@@ -104,12 +114,19 @@ impl FromStr for Listen {
 
 impl Listen {
     /// Opens the socket. `port` is the variable PORT.
+    /// `reached`: the flag that says that others reach it through a proxy, if there is one.
     pub(crate) fn open(
         &self,
         port: Option<String>,
         guarded: Guarded,
+        reached: Option<&'static str>,
     ) -> Result<TcpListener, ListenError> {
         let addresses = self.addresses(port)?;
+        if let (Some(flag), Guarded::Token(length)) = (reached, guarded)
+            && length < SHORTEST_TOKEN
+        {
+            return Err(ListenError::GuessableBehindProxy { flag, length });
+        }
         // All addresses of the name are looked at before any is bound: one that others reach is
         // enough to refuse.
         let open = addresses.iter().find(|address| !is_loopback(**address));
@@ -208,7 +225,7 @@ mod tests {
             ("192.0.2.1:0", Open, false),
         ] {
             let listen: Listen = text.parse().unwrap();
-            let opened = listen.open(None, guarded);
+            let opened = listen.open(None, guarded, None);
             assert_eq!(opened.is_ok(), good, "{text}: {opened:?}");
             if let Err(error) = opened {
                 assert!(
@@ -221,9 +238,10 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_said_plainly() {
-        let first = Listen::from_str("127.0.0.1:0").unwrap().open(None, Guarded::Open).unwrap();
+        let first =
+            Listen::from_str("127.0.0.1:0").unwrap().open(None, Guarded::Open, None).unwrap();
         let again: Listen = first.local_addr().unwrap().to_string().parse().unwrap();
-        let error = again.open(None, Guarded::Open).unwrap_err();
+        let error = again.open(None, Guarded::Open, None).unwrap_err();
         assert!(!error.is_usage());
         assert!(error.to_string().contains("Another program listens there"), "{error}");
     }

@@ -99,6 +99,11 @@ fn a_bind_that_others_can_reach_is_refused_without_a_token() {
             assert!(!end.stderr.contains("fifteen"), "the token is not shown: {end:?}");
         }
     }
+    for behind in [["--public-url", "https://a.example"], ["--allow-host", "a.example"]] {
+        let end = Client::run(room.serve_command(&[&["--token", "0731"], &behind[..]].concat()));
+        assert_eq!(end.code, Some(2), "a proxy lets others in: {end:?}");
+        assert!(end.stderr.contains("at least 16") && end.stderr.contains(behind[0]), "{end:?}");
+    }
     assert!(ledger::started(&room.ledger("a")).is_empty(), "nothing was started");
     let serve = room.serve(&["--listen", "0.0.0.0:0", "--token", TOKEN]);
     let port = serve.address().port();

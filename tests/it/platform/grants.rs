@@ -329,6 +329,9 @@ fn an_operators_limit_holds_through_new_names_and_new_places() {
     rest.post(SERVERS, &body("dev", &prod)).problem(403, "forbidden");
     platform.admin().patch(&at(&dev_id), &json!({ "name": "dev" })).is(200);
     rest.patch(&at(&dev_id), &moved).problem(403, "forbidden");
+    // Another path of the same host may be another server.
+    let beside = json!({ "connection_config": { "url": format!("{dev}?to=prod") } });
+    rest.patch(&at(&dev_id), &beside).problem(403, "forbidden");
     rest.post(CALL, &json!({ "name": "prod2.one", "arguments": {} })).problem(404, "no-such-tool");
     platform.wait_audit("the attempt", |record| {
         record["action"] == "edit-server" && record["outcome"] == "refused"

@@ -224,7 +224,7 @@ fn offered(tools: &[Value], statuses: &[(String, Status)], separator: &str) -> V
 /// Whether `serve` could listen.
 fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
     let listen = asked.listen.clone().unwrap_or_default();
-    let finding = match listen.open(environment.filled("PORT"), Guarded::Keys) {
+    let finding = match listen.open(environment.filled("PORT"), Guarded::Keys, None) {
         Ok(listener) => {
             let address = listener.local_addr().map(|address| address.to_string());
             seen.looked.push(format!("the address {}", address.unwrap_or_default()));

@@ -310,7 +310,9 @@ fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
         ),
         (None, None) => None,
     };
-    let openness = access_flags(serve, token.is_some()).decide().map_err(|what| {
+    let flags = access_flags(serve, token.is_some());
+    let reached = flags.reached;
+    let openness = flags.decide().map_err(|what| {
         logging::told(&what);
         console::problem(&format!("error: {what}\n"), USAGE)
     })?;
@@ -322,7 +324,7 @@ fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
         None => Guarded::Open,
     };
     let listen = serve.listen.clone().unwrap_or_default();
-    let listener = listen.open(environment.filled("PORT"), guarded).map_err(|error| {
+    let listener = listen.open(environment.filled("PORT"), guarded, reached).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
         logging::told(&error.to_string());
         console::problem(&format!("error: {error}\n"), code)

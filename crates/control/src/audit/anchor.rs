@@ -24,6 +24,18 @@ impl AuditAnchor {
         append(&self.path, &[json!({"seq": head.seq, "hash": hex(&head.hash), "at": at})])
     }
 
+    pub(super) fn place(&self) -> impl std::fmt::Display + '_ {
+        self.path.display()
+    }
+
+    /// The last end that was noted, if any was.
+    pub(super) fn noted(&self) -> Result<Option<AuditHead>, String> {
+        match self.path.exists() {
+            true => Self::read(&self.path).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// The last end that was noted. The chain binds all before it, so that it stands for all.
     pub fn read(path: &Path) -> Result<AuditHead, String> {
         let line = last_line(path)

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use trunkline_store::{AuditFilter, AuditRecord, AuditRetention, NewAudit, Store, StoreError};
+use trunkline_store::{
+    AuditFilter, AuditHead, AuditRecord, AuditRetention, NewAudit, Store, StoreError,
+};
 
 use super::anchor::AuditAnchor;
 use super::export::AuditExport;
@@ -45,7 +47,8 @@ pub(crate) struct AuditFollower {
 #[derive(Debug, Default)]
 struct Progress {
     exported: Option<i64>,
-    anchored: i64,
+    /// The end that was noted last by this program; `None`: it has not looked at the anchor yet.
+    anchored: Option<i64>,
     trouble: Option<String>,
 }
 
@@ -91,7 +94,15 @@ impl AuditFollower {
         if let (Some(export), None) = (&self.export, progress.exported) {
             // What is before a first start is not sent: `audit export` writes it.
             let newest = head.map_or(0, |head| head.seq);
-            progress.exported = Some(export.last_seq().unwrap_or(newest));
+            let last = export.last_seq().unwrap_or(newest);
+            if last > newest {
+                tracing::error!(
+                    exported = last,
+                    newest,
+                    "the audit log was set back: its export has records that the store does not have; new ones follow"
+                );
+            }
+            progress.exported = Some(last.min(newest));
         }
         let Some(head) = head else { return Ok(()) };
         if let Some(mut last) = progress.exported {
@@ -109,16 +120,45 @@ impl AuditFollower {
                 progress.exported = Some(last);
             }
         }
-        if self.anchor.is_some() && is_anchored && progress.anchored != head.seq {
+        if let Some(anchor) = &self.anchor
+            && is_anchored
+            && progress.anchored != Some(head.seq)
+        {
+            if progress.anchored.is_none() {
+                self.check_anchored(anchor, head).await?;
+            }
             let own = Arc::clone(self);
             let noted = tokio::task::spawn_blocking(move || match &own.anchor {
                 Some(anchor) => anchor.note(head, clock::now()),
                 None => Ok(()),
             });
             in_words("the anchor", noted.await)?;
-            progress.anchored = head.seq;
+            progress.anchored = Some(head.seq);
         }
         Ok(())
+    }
+
+    /// Is the log the one that is anchored? One that was set back must not be anchored anew: that would
+    /// overwrite the proof.
+    async fn check_anchored(&self, anchor: &AuditAnchor, head: AuditHead) -> Result<(), String> {
+        let Some(noted) = anchor.noted()? else { return Ok(()) };
+        let only = AuditFilter {
+            since_seq: Some(noted.seq),
+            until_seq: Some(noted.seq),
+            ..AuditFilter::default()
+        };
+        let found = self.store.audit(only, 1).await.map_err(|error| error.to_string())?;
+        // One that was removed by the rules of retention is not there any more.
+        let is_other = found.first().is_some_and(|record| record.hash != noted.hash);
+        if noted.seq <= head.seq && !is_other {
+            return Ok(());
+        }
+        Err(format!(
+            "the audit log was set back: {} knows record {}, which the store does not have as it was; nothing \
+             is anchored until that is cleared up (`trunkline audit verify --anchor`) and the file is moved away",
+            anchor.place(),
+            noted.seq
+        ))
     }
 
     /// Those behind this one, the oldest first.

@@ -6,7 +6,7 @@ use trunkline_catalog::config::Transport;
 use trunkline_http::reach::ReachRefused;
 use trunkline_store::NewAudit;
 
-use super::secret_binding::{leads_elsewhere, new_reference};
+use super::secret_binding::new_reference;
 use super::service::ServerService;
 use crate::access::{Action, Grants, Role};
 use crate::clock;
@@ -87,7 +87,8 @@ impl ServerService {
         let grants = by.principal.grants();
         let is_limited = matches!(grants, Grants::Only(_)) && by.principal.role() < Role::Admin;
         let stays = before.is_some_and(|(known, before)| {
-            known == name && !leads_elsewhere(&before.transport, &after.transport)
+            // Another path or header may lead to another server behind the same host.
+            known == name && before.transport == after.transport
         });
         if !is_limited || stays || !grants.touches(name) {
             return Ok(());
