@@ -12,7 +12,7 @@ use kit::serve::Serve;
 use kit::{LIMIT, bin, ledger, process, say, scan};
 use serde_json::{Value, json};
 
-use super::remembered::{cache, command, files};
+use super::remembered::{cache, command, files, records};
 
 const LISTS: [&str; 4] =
     ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
@@ -40,7 +40,7 @@ fn run_once(room: &Room, kept: usize) -> Vec<Line> {
     let client = Client::spawn(command(room, &PATIENT));
     client.initialize("2025-11-25");
     let lists = LISTS.map(|method| client.ask(method, "{}"));
-    process::wait_until("it is remembered", LIMIT, || files(&cache(room)).len() == kept);
+    process::wait_until("it is remembered", LIMIT, || records(&cache(room)) == kept);
     client.close_stdin();
     client.wait_exit(LIMIT);
     std::fs::remove_file(room.path("go")).expect("the gate is a file");
@@ -137,7 +137,7 @@ fn over_http_every_list_is_there_at_once_and_a_call_waits_as_well() {
     // Servers of `serve` hear of other capabilities than those of one client.
     room.open_gate("go");
     let first = serve();
-    process::wait_until("it is remembered", LIMIT, || files(&cache(&room)).len() == 1);
+    process::wait_until("it is remembered", LIMIT, || records(&cache(&room)) == 1);
     drop(first);
     std::fs::remove_file(room.path("go")).expect("the gate is a file");
     let serve = serve();
@@ -259,7 +259,7 @@ fn two_gateways_that_write_at_once_leave_one_good_record() {
         client.initialize("2025-11-25");
         client.list();
     }
-    process::wait_until("it is remembered", LIMIT, || files(&cache(&room)).len() == 1);
+    process::wait_until("it is remembered", LIMIT, || records(&cache(&room)) == 1);
     for client in &clients {
         client.close_stdin();
         client.wait_exit(LIMIT);
