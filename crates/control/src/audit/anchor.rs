@@ -21,7 +21,7 @@ impl AuditAnchor {
 
     /// `at`: when, as it is written.
     pub(super) fn note(&self, head: AuditHead, at: i64) -> io::Result<()> {
-        append(&self.path, &[json!({"seq": head.seq, "hash": hex(&head.hash), "at": at})])
+        append(&self.path, &[json!({"seq": head.seq, "hash": hex::encode(head.hash), "at": at})])
     }
 
     pub(super) fn place(&self) -> impl std::fmt::Display + '_ {
@@ -42,25 +42,15 @@ impl AuditAnchor {
             .ok_or_else(|| format!("{}: no end of the log is noted there", path.display()))?;
         let noted: Value = serde_json::from_str(&line).unwrap_or_default();
         let seq = noted.get("seq").and_then(Value::as_i64);
-        let hash = noted.get("hash").and_then(Value::as_str).and_then(unhex);
+        let hash = noted.get("hash").and_then(Value::as_str).and_then(digest);
         let head = seq.zip(hash).map(|(seq, hash)| AuditHead { seq, hash });
         head.ok_or_else(|| format!("{}: its last line is no end of the log", path.display()))
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
+fn digest(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    for (place, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * place..2 * place + 2)?, 16).ok()?;
-    }
-    Some(bytes)
+    hex::decode_to_slice(text, &mut bytes).ok().map(|()| bytes)
 }
 
 #[cfg(test)]
