@@ -9,6 +9,7 @@ mod dependencies;
 mod dist;
 mod first_call;
 mod first_hour;
+mod fuzz;
 mod house;
 mod laws;
 mod leftovers;
@@ -41,6 +42,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                typed, and how long it takes (first-call --help)
   first-hour   the first hour of a new user with Claude Code, Codex and ten real servers, in release:
                every tool in the first request, and `setup` timed (first-hour --help)
+  fuzz         every parser that is written by hand, under libFuzzer, a minute each (fuzz --help)
   house        what the architecture measures, beside its goals: cycles, methods, names, files on the
                way of a call (house --help)
   map          the tree with each file's first line
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         "dist" => dist::run(rest),
         "first-call" => first_call::run(rest),
         "first-hour" => first_hour::run(rest),
+        "fuzz" => fuzz::run(rest),
         "house" => house::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),

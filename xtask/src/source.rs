@@ -33,7 +33,7 @@ impl Source {
 
 pub fn all() -> Result<Vec<Source>, String> {
     let mut sources = Vec::new();
-    for root in ["crates", "tests", "xtask", "bench"] {
+    for root in ["crates", "tests", "xtask", "bench", "fuzz"] {
         walk(Path::new(root), &mut sources)?;
     }
     sources.sort_by_key(|file| (file.path.parent().map(Path::to_owned), file.path.clone()));

@@ -74,3 +74,11 @@ impl Template {
         reach.at_end()
     }
 }
+
+/// Could `uri` be an expansion of `template`? `None` for what is no template. Strict: as the RFC has it;
+/// otherwise as people and scripts put URIs together.
+pub fn template_matches(template: &str, uri: &str, strict: bool) -> Option<bool> {
+    let reading = if strict { TemplateReading::Strict } else { TemplateReading::Loose };
+    let template = Template::compile(template)?;
+    Some(template.may_match(uri) && template.matches(uri, reading))
+}

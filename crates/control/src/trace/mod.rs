@@ -14,5 +14,7 @@ mod tests;
 mod tracer;
 
 pub use choose::{Chosen, HEADERS, Protocol, TraceSettings, choose};
+pub use protobuf::encode as encode_protobuf;
 pub use sampler::Sampler;
+pub use span::{OtlpKind, Span};
 pub use tracer::Tracer;

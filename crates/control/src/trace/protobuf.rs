@@ -3,7 +3,7 @@
 
 use super::span::Span;
 
-pub(super) fn encode(spans: &[Span], resource: &[(String, String)]) -> Vec<u8> {
+pub fn encode(spans: &[Span], resource: &[(String, String)]) -> Vec<u8> {
     let mut request = ProtobufMessage::default();
     request.message(1, |resource_spans| {
         resource_spans.message(1, |about| {

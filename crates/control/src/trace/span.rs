@@ -9,29 +9,29 @@ use crate::access::read_label;
 
 /// Neither arguments nor results are in it, nor anything else that only its client or its server wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) trace: [u8; 16],
-    pub(super) id: [u8; 8],
-    pub(super) parent: Option<[u8; 8]>,
-    pub(super) kind: OtlpKind,
-    pub(super) name: String,
+pub struct Span {
+    pub trace: [u8; 16],
+    pub id: [u8; 8],
+    pub parent: Option<[u8; 8]>,
+    pub kind: OtlpKind,
+    pub name: String,
     /// Nanoseconds since 1970.
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) attributes: Vec<(&'static str, String)>,
+    pub start: u64,
+    pub end: u64,
+    pub attributes: Vec<(&'static str, String)>,
     /// A word for what went wrong.
-    pub(super) error: Option<String>,
+    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OtlpKind {
+pub enum OtlpKind {
     Server,
     Client,
 }
 
 impl OtlpKind {
     /// As OTLP counts them.
-    pub(super) fn number(self) -> u8 {
+    pub fn number(self) -> u8 {
         match self {
             Self::Server => 2,
             Self::Client => 3,
@@ -41,7 +41,7 @@ impl OtlpKind {
 
 impl Span {
     /// W3C's flags (it is sampled), and whether the parent is known to be in another program.
-    pub(super) fn flags(&self) -> u32 {
+    pub fn flags(&self) -> u32 {
         match (self.kind, self.parent) {
             (OtlpKind::Server, Some(_)) => 0x301,
             _ => 0x101,

@@ -40,7 +40,7 @@ pub(super) fn check(dist: &Dist, _place: &Path) -> Result<String, String> {
         }
     }
     // Every member of the workspace has to be there, or cargo refuses to build any.
-    for member in ["crates", "tests", "xtask", "bench"] {
+    for member in ["crates", "tests", "xtask", "bench", "fuzz"] {
         if !instructions.contains(&("COPY", &format!("{member} {member}"))) {
             return Err(format!("{member} is not copied"));
         }
