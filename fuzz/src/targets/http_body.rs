@@ -13,7 +13,7 @@ pub(crate) fn run(bytes: &[u8]) {
         _ => Framing::Chunked,
     };
     let limit = usize::from(limit);
-    let whole = decoded(framing, limit, std::iter::once(stream));
+    let whole = decoded(framing, limit, pieces(stream, 0));
     let in_pieces = decoded(framing, limit, pieces(stream, cut));
     assert_eq!(whole, in_pieces, "the cut makes a difference");
     if let Ok(read) = &whole {
