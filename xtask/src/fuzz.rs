@@ -74,7 +74,12 @@ impl Asked {
                     asked.targets.push(name.to_owned());
                 }
                 name if name.starts_with('-') => return Err(USAGE.to_owned()),
-                name => return Err(format!("no target is called {name}; there are {}", known.join(", "))),
+                name => {
+                    return Err(format!(
+                        "no target is called {name}; there are {}",
+                        known.join(", ")
+                    ));
+                }
             }
         }
         if asked.targets.is_empty() {
@@ -131,7 +136,10 @@ fn fuzz(fuzzer: &Path, target: &str, bound: &str) -> Result<Outcome, String> {
     let text = fs::read_to_string(&log).unwrap_or_default();
     let finding = files(&findings).into_iter().find(|file| !before.contains(file));
     if !status.success() && finding.is_none() {
-        return Err(format!("the fuzzer ended ({status}) without a finding; see {}", log.display()));
+        return Err(format!(
+            "the fuzzer ended ({status}) without a finding; see {}",
+            log.display()
+        ));
     }
     Ok(Outcome {
         target: target.to_owned(),
@@ -173,13 +181,17 @@ fn report(outcomes: &[Outcome]) -> Result<(), String> {
         let found = finding.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
         println!("{target:<14} {executions:>12} {a_second:>10}  {found}");
     }
-    let failed: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.finding.is_some()).collect();
+    let failed: Vec<&Outcome> =
+        outcomes.iter().filter(|outcome| outcome.finding.is_some()).collect();
     if failed.is_empty() {
         return Ok(());
     }
     let how = failed.iter().filter_map(|outcome| {
         let path = outcome.finding.as_ref()?.display();
-        Some(format!("  cp {path} {SEEDS}/{}/   # then mend it, and: cargo xtask test fuzz", outcome.target))
+        Some(format!(
+            "  cp {path} {SEEDS}/{}/   # then mend it, and: cargo xtask test fuzz",
+            outcome.target
+        ))
     });
     let how: Vec<String> = how.collect();
     Err(format!("{} targets failed; keep the inputs as tests:\n{}", failed.len(), how.join("\n")))

@@ -15,7 +15,7 @@ pub use assemble::{
     SubtoolRefusal, ToolOrigin, ToolRoute, custom_tools,
 };
 pub use instructions::{ServerWords, instructions};
-pub use template::template_matches;
 pub use listing::{
     CacheHint, ListKind, Listing, ListingEntry, NotAList, ParamHeader, Tool, param_headers,
 };
+pub use template::template_matches;

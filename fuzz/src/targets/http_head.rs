@@ -1,7 +1,9 @@
 //! Heads of HTTP messages: where one ends does not depend on what comes behind, and no head can be read as
 //! having two lengths.
 
-use trunkline_http::{Framing, Headers, accepts, is_field_name, is_field_value, is_type, request, response};
+use trunkline_http::{
+    Framing, Headers, accepts, is_field_name, is_field_value, is_type, request, response,
+};
 
 use crate::input::settings;
 

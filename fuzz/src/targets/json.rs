@@ -23,8 +23,7 @@ pub(crate) fn value(bytes: &[u8]) {
 /// Strings may hold halves of surrogate pairs, which no `String` can hold: so nothing is built.
 pub(crate) fn serde_takes(bytes: &[u8]) -> bool {
     // `serde_json` does not look at UTF-8 in what it skips.
-    str::from_utf8(bytes).is_ok()
-        && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+    str::from_utf8(bytes).is_ok() && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
 fn walked(bytes: &[u8]) {
@@ -75,7 +74,10 @@ pub(crate) fn message(bytes: &[u8]) {
     edits.write(bytes, &mut edited);
     assert_eq!(edited.len(), edits.length(bytes));
     let again = scan(&edited).expect("with another id it is still a message");
-    assert_eq!((again.kind, again.id(), again.method()), (message.kind, &b"7"[..], message.method()));
+    assert_eq!(
+        (again.kind, again.id(), again.method()),
+        (message.kind, &b"7"[..], message.method())
+    );
     assert_eq!(again.text(again.params.span), message.text(message.params.span));
     assert_eq!(again.text(again.result), message.text(message.result));
     assert_eq!(again.text(again.error), message.text(message.error));

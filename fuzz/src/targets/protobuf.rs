@@ -25,7 +25,10 @@ pub(crate) fn run(bytes: &[u8]) {
     let request = encode_protobuf(&[span.clone(), span.clone()], &resource);
     let of_resource = only(&request, 1);
     let attribute = only(only(of_resource, 1), 1);
-    assert_eq!((only(attribute, 1), only(only(attribute, 2), 1)), (&b"service.name"[..], name.as_bytes()));
+    assert_eq!(
+        (only(attribute, 1), only(only(attribute, 2), 1)),
+        (&b"service.name"[..], name.as_bytes())
+    );
     let spans = all(only(of_resource, 2), 2);
     assert_eq!(spans.len(), 2);
     for written in spans {

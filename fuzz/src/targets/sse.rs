@@ -18,7 +18,11 @@ pub(crate) fn run(bytes: &[u8]) {
     assert_eq!(read, by_model, "another reading than the standard's");
     // With a limit, the cut makes no difference either.
     let limit = usize::from(limit);
-    assert_eq!(self::read(stream, cut, limit), self::read(stream, 0, limit), "the cut makes a difference");
+    assert_eq!(
+        self::read(stream, cut, limit),
+        self::read(stream, 0, limit),
+        "the cut makes a difference"
+    );
     written(stream);
 }
 
@@ -92,7 +96,8 @@ fn lines(stream: &[u8]) -> Vec<&[u8]> {
 
 /// What we write is read again. A message is one line of JSON, so it holds no line end.
 fn written(stream: &[u8]) {
-    let data: Vec<u8> = stream.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let data: Vec<u8> =
+        stream.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let mut out = Vec::new();
     event(Some("message"), Some("7"), &data, &mut out);
     let expected = vec![Some((b"message".to_vec(), Some(b"7".to_vec()), data))];

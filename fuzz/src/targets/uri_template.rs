@@ -18,7 +18,11 @@ pub(crate) fn run(bytes: &[u8]) {
         && strict.is_some()
     {
         assert_eq!(template_matches(template, &expanded, true), Some(true), "no match: {expanded}");
-        assert_eq!(template_matches(template, &expanded, false), Some(true), "no loose match: {expanded}");
+        assert_eq!(
+            template_matches(template, &expanded, false),
+            Some(true),
+            "no loose match: {expanded}"
+        );
     }
 }
 

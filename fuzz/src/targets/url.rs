@@ -17,18 +17,27 @@ pub(crate) fn run(bytes: &[u8]) {
         }
     }
     if let Ok(network) = reference.parse::<Cidr>() {
-        assert_eq!(network.to_string().parse(), Ok(network), "a network that is printed as another one");
+        assert_eq!(
+            network.to_string().parse(),
+            Ok(network),
+            "a network that is printed as another one"
+        );
     }
 }
 
 fn sound(url: &Url) {
     let host = url.host();
-    assert!(!host.is_empty() && !host.contains(['/', '\\', '@', '#', '?', ' ', '\t', '\n', '\r', '%']));
+    assert!(
+        !host.is_empty() && !host.contains(['/', '\\', '@', '#', '?', ' ', '\t', '\n', '\r', '%'])
+    );
     assert!(!host.bytes().any(|byte| byte.is_ascii_uppercase()), "upper case in a host");
     assert!(url.port() > 0);
     let target = url.target();
     assert!(target.starts_with('/'));
-    assert!(target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'), "unsafe in a request line");
+    assert!(
+        target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'),
+        "unsafe in a request line"
+    );
     let again = Url::parse(&url.to_string()).expect("what is printed can be read");
     assert_eq!(&again, url, "read again it is another one");
 }

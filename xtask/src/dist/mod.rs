@@ -10,6 +10,7 @@ mod file;
 mod mcpb;
 mod npm;
 mod programs;
+mod sbom;
 
 use std::path::{Path, PathBuf};
 
@@ -97,7 +98,9 @@ impl Dist {
         run::announce(&format!("dist: {} for {}", programs.version, programs.platform()));
         let extras = extras::made(&programs, &out.join("extras"))?;
         let dist = Self { programs, extras, out, haste };
-        let made = [deb::pack(&dist)?, npm::pack(&dist)?, mcpb::pack(&dist)?].concat();
+        let mut made = [deb::pack(&dist)?, npm::pack(&dist)?, mcpb::pack(&dist)?].concat();
+        made.push(sbom::made(&dist.programs.version, &dist.out)?);
+        made.push(sbom::sums(&made, &dist.out)?);
         for path in made {
             let size = path.metadata().map_or(0, |found| found.len());
             println!("{:>9} KiB  {}", size >> 10, path.display());

@@ -4,6 +4,7 @@ mod container;
 mod deb;
 mod mcpb;
 mod npm;
+mod sbom;
 mod service;
 mod session;
 
@@ -21,12 +22,13 @@ pub(super) fn run(dist: &Dist) -> Result<(), String> {
 /// One after the other, as it is asked for: its name, and what it came to.
 pub(super) fn each(dist: &Dist) -> impl Iterator<Item = (&'static str, Result<(), String>)> {
     type Check = fn(&Dist, &Path) -> Result<String, String>;
-    let checks: [(&str, Check); 5] = [
+    let checks: [(&str, Check); 6] = [
         ("deb", deb::check),
         ("service", service::check),
         ("npm", npm::check),
         ("mcpb", mcpb::check),
         ("container", container::check),
+        ("sbom", sbom::check),
     ];
     checks.into_iter().map(|(name, check)| {
         let place = dist.out.join("check").join(name);
