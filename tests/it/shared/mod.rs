@@ -1,12 +1,15 @@
 //! One runtime per user: clients that share servers, what separates them, and the loss of a runtime.
 
 mod apart;
+mod caller;
 mod commands;
 mod ending;
 mod first_list;
+mod hostile;
 mod life;
 mod loss;
 mod starting;
+mod upgrade;
 
 use kit::client::Client;
 use kit::room::Room;
@@ -18,7 +21,10 @@ fn house() -> Room {
 }
 
 fn house_with(share: Option<&str>) -> Room {
-    let room = Room::shared();
+    furnished(Room::shared(), share)
+}
+
+fn furnished(room: Room, share: Option<&str>) -> Room {
     let ask = say::steps([
         say::ask("elicitation/create", r#"{"message":"who?","requestedSchema":{"type":"object"}}"#),
         say::result(r#"{"heard":@ANSWER@}"#),

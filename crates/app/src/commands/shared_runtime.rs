@@ -33,7 +33,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Ok(None) => return console::out_bytes(TAKEN),
         Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
     };
-    let program = ProgramFile::now();
+    let program = ProgramFile::running();
     let notices = broadcast::Sender::new(NOTICES);
     let logs = socket.logs();
     if let Err(error) =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -30,6 +31,9 @@ pub(crate) struct Runtimes {
     /// Why some that have a socket could not be asked.
     pub(crate) silent: Vec<String>,
 }
+
+/// Between two looks for a runtime that is being started.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a runtime said to a command.
 enum RuntimeAnswer {
@@ -78,6 +82,25 @@ impl Runtimes {
         found.running.sort_by_key(place);
         found.compare();
         Ok(found)
+    }
+
+    /// Like [`Runtimes::find`]; between two runtimes, the next one is waited for as long as there is reason to expect
+    /// it. `is_meant`: is this one that the command can be about?
+    pub(crate) fn find_next(
+        config: Option<&Path>,
+        environment: &Environment,
+        is_meant: impl Fn(&RunningRuntime) -> bool,
+    ) -> Result<Self, String> {
+        let late = Instant::now() + RUNTIME_END;
+        loop {
+            let found = Self::find(config, environment)?;
+            let is_starting = found.directory.as_ref().is_some_and(RuntimeDirectory::is_starting);
+            let is_expected = is_starting || !found.running.is_empty();
+            if found.running.iter().any(&is_meant) || !is_expected || Instant::now() > late {
+                return Ok(found);
+            }
+            std::thread::park_timeout(PAUSE);
+        }
     }
 
     /// Asks each runtime but those of these names. Returns the names that there are.
