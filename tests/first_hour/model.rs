@@ -68,6 +68,11 @@ impl Model {
         self.last_word.changed.notify_all();
     }
 
+    /// Has a client sent something?
+    pub(crate) fn was_asked(&self) -> bool {
+        !self.heard.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// What the tool gave, if the client has called it by now.
     pub(crate) fn result(&self) -> Option<String> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);

@@ -75,6 +75,24 @@ fn a_client_with_another_secret_has_servers_of_its_own() {
 }
 
 #[test]
+fn directories_that_a_client_adds_to_path_for_itself_part_nobody() {
+    let room = house();
+    let path = std::env::var("PATH").expect("a PATH");
+    let helpers = |name: &str| {
+        let directory = room.path(name);
+        fs::create_dir_all(&directory).expect("the room can be written");
+        format!("{}:{path}", directory.display())
+    };
+    let paths =
+        [path.clone(), helpers("tmp/arg0/codex-arg0Ab1234"), helpers("tmp/arg0/codex-arg0Cd5678")];
+    let clients = paths.each_ref().map(|path| start(&room, &[("PATH", path)]));
+    let servers = clients.each_ref().map(server_of);
+    assert!(servers.iter().all(|server| *server == servers[0]), "{servers:?}");
+    let other = start(&room, &[("PATH", &helpers("venv/bin"))]);
+    assert_ne!(server_of(&other), servers[0], "what a user has put there counts");
+}
+
+#[test]
 fn a_variable_that_an_edited_config_uses_parts_clients_that_differ_in_it() {
     let room = house();
     let secrets = ["alpha-secret-1", "beta-secret-2"];
