@@ -8,12 +8,12 @@ use kit::limit::Limit;
 use kit::mcp::Speak as _;
 use kit::room::Room;
 use kit::yardstick::Yardstick;
-use kit::{LIMIT, bin, ledger, process};
+use kit::{LIMIT, ledger, process};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::commands::said;
-use super::{complaints, furnished, house, runtime_of, server_of};
+use super::{another_program, complaints, furnished, house, runtime_of, server_of};
 
 /// A client that meets a runtime that hangs is told so within this time, and goes on alone.
 const GREETING: Duration = Duration::from_secs(2);
@@ -115,8 +115,7 @@ fn a_draining_runtime_that_is_killed_leaves_nothing_behind() {
 #[test]
 fn a_replaced_program_s_runtime_is_shown_as_draining() {
     let room = house();
-    let program = room.path("trunkline");
-    std::fs::copy(bin::trunkline(), &program).expect("the program can be copied");
+    let program = another_program(&room, "trunkline");
     let old = Client::spawn(room.program(&program, &["--start-timeout", "25"]));
     old.initialize("2025-11-25");
     server_of(&old);
@@ -150,6 +149,9 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
     assert_eq!((&of["state"], of["pid"].as_i64()), (&"hung".into(), Some(runtime.into())));
     assert_eq!(of["config"].as_str(), room.path("mcp.json").to_str());
     assert!(said(&room, &["ps"]).stdout.contains(&advice));
+    let logs = said(&room, &["logs", "a"]);
+    assert_eq!(logs.code, Some(1));
+    assert!(logs.stderr.contains(&advice) && !logs.stderr.contains("no servers"), "{logs:?}");
     let stopped = said(&room, &["stop"]);
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(stopped.stdout.contains("was killed"), "{}", stopped.stdout);

@@ -1,6 +1,7 @@
 //! Places, files and moments that are against us: each ends in a clear word and a client that works.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -248,4 +249,30 @@ fn a_runtime_that_is_killed_before_the_first_line_is_replaced() {
         assert!(complaints.iter().all(|line| line.contains(ALONE)), "{round}: {complaints:?}");
         leaves(&room, client);
     }
+}
+
+#[test]
+fn a_session_whose_runtime_is_lost_goes_on_alone_where_nothing_can_be_shared_any_more() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let directory = room.path("run/trunkline");
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let open = client.begin("a:wait", r#"{"n":1}"#);
+    let calls = || ledger::with_method(&room.ledger("a"), "tools/call").len();
+    process::wait_until("the server has it", LIMIT, || calls() == 2);
+    process::kill(runtime, Signal::KILL);
+    let answer = client.answer(&open, LIMIT);
+    assert!(answer.message().contains("may have run"), "{answer}");
+    let own = server_of(&client);
+    assert_ne!(own, server);
+    client.wait_stderr(&[ALONE, "chmod 700"], LIMIT);
+    let [gateway] = &room.runtimes()[..] else { panic!("one process serves it") };
+    assert!(gateway.command_line().contains("--no-shared"), "{}", gateway.command_line());
+    assert_eq!(gateway.parent, client.pid().as_raw_nonzero().get());
+    assert_eq!(server_of(&client), own, "it stays");
+    client.assert_only_protocol();
+    client.signal(Signal::KILL);
+    client.wait_exit(LIMIT);
+    process::wait_gone(room.marker(), LIMIT).expect("nothing is left");
 }

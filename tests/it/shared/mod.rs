@@ -11,6 +11,9 @@ mod loss;
 mod starting;
 mod upgrade;
 
+use std::path::PathBuf;
+use std::process::Command;
+
 use kit::client::Client;
 use kit::room::Room;
 use kit::say;
@@ -44,6 +47,15 @@ fn furnished(room: Room, share: Option<&str>) -> Room {
     }
     room.config([("a", entry)]);
     room
+}
+
+/// The program as an upgrade brings it: another file. Copied by another process: one that this process has open for
+/// writing while another test starts something cannot be executed (ETXTBSY).
+fn another_program(room: &Room, name: &str) -> PathBuf {
+    let path = room.path(name);
+    let copied = Command::new("cp").arg(kit::bin::trunkline()).arg(&path).status().expect("cp");
+    assert!(copied.success());
+    path
 }
 
 /// The process of the server that this client reaches.

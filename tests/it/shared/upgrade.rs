@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -11,9 +10,10 @@ use std::time::Duration;
 
 use kit::client::Client;
 use kit::room::Room;
-use kit::{LIMIT, bin, ledger, process};
+use kit::{LIMIT, ledger, process};
 use serde_json::Value;
 
+use super::another_program;
 use super::caller::{Caller, compare, counting_servers};
 use super::commands::said;
 
@@ -129,21 +129,14 @@ fn assert_at_home(room: &Room, all: &[Working]) -> BTreeMap<File, i32> {
     home
 }
 
-/// A program as an upgrade brings it: another file. Copied by another process, because a file that this one has open
-/// for writing while another test starts a program cannot be executed (ETXTBSY).
-fn newer(room: &Room, number: usize) -> PathBuf {
-    let path = room.path(&format!("newer-{number}"));
-    let copied = Command::new("cp").arg(bin::trunkline()).arg(&path).status().expect("cp");
-    assert!(copied.success());
-    path
-}
-
 #[test]
 fn a_program_that_is_replaced_under_load_loses_no_call_and_no_session() {
     let _turn = crate::ONE_AT_A_TIME.lock();
     let room = Room::shared();
     counting_servers(&room);
-    let mut programs = (0..=2 * UPGRADES).map(|number| newer(&room, number)).collect::<Vec<_>>();
+    let mut programs = (0..=2 * UPGRADES)
+        .map(|number| another_program(&room, &format!("newer-{number}")))
+        .collect::<Vec<_>>();
     let program = room.path("trunkline");
     let mut upgrade = || std::fs::rename(programs.remove(0), &program).expect("it is replaced");
     upgrade();

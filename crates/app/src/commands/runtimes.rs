@@ -150,11 +150,18 @@ pub(super) fn no_server(server: &str, found: &Runtimes) -> String {
     names.sort_unstable();
     names.dedup();
     let near = did_you_mean(server, names.iter().copied());
-    let there = match names.is_empty() {
-        true => "they have no servers".to_owned(),
-        false => format!("there are {}", names.join(", ")),
-    };
-    format!("no shared runtime has a server `{}`{near}; {there}", line(server))
+    let hung: Vec<u64> =
+        found.running.iter().filter(|it| it.is_hung()).map(|it| it.number("pid")).collect();
+    let mut told = format!("no shared runtime has a server `{}`{near}", line(server));
+    for pid in &hung {
+        told += &format!("; one hangs and cannot be asked: `trunkline stop {pid}` ends it");
+    }
+    match (names.is_empty(), hung.is_empty()) {
+        (false, _) => told += &format!("; there are {}", names.join(", ")),
+        (true, true) => told += "; they have no servers",
+        (true, false) => {}
+    }
+    told
 }
 
 /// Ends these at once, waits for them, and says what was `done` to each, and how. The clients of one that hung

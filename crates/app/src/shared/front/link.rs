@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -201,6 +202,29 @@ impl RuntimeLink<'_> {
                 Err(format!("the shared runtime has ended ({status}) at its start: {}", why.trim()))
             }
         }
+    }
+}
+
+impl RuntimeLink<'_> {
+    /// Starts a gateway for this client alone, which ends with this process. The error says why not; `None`: the config
+    /// cannot be used.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is no server: it has a keeper for those, and ends when its standard input does"
+    )]
+    pub(super) fn start_alone(&mut self) -> Result<Connected, Option<String>> {
+        if matches!((self.locate)(), Ok(None)) {
+            return Err(None);
+        }
+        let told = |error: io::Error| Some(format!("nor can servers be started: {error}"));
+        let (stream, its_own) = UnixStream::pair().map_err(told)?;
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0(shown_name()).args(["runtime", "--id", &self.at.id]);
+        command.args(std::env::args_os().skip(1)).arg("--no-shared");
+        command.stdin(OwnedFd::from(its_own.try_clone().map_err(told)?));
+        command.stdout(OwnedFd::from(its_own));
+        self.started.push(command.spawn().map_err(told)?);
+        Ok(Connected { stream, ahead: Vec::new() })
     }
 }
 

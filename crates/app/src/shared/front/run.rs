@@ -93,7 +93,7 @@ impl Front<'_> {
                 return Ok(FrontEnd::Served);
             }
             if self.runtime.is_none() && self.is_runtime_needed() {
-                if let Err(why) = self.reconnect() {
+                if let Err(why) = self.reconnect().or_else(|why| self.go_on_alone(&why)) {
                     self.relay.give_up();
                     self.write_last_answers();
                     return Ok(FrontEnd::NoRuntime(why));
@@ -297,6 +297,18 @@ impl Front<'_> {
         })?;
         self.relay.runtime_found();
         self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))
+    }
+
+    /// The client needs servers and no runtime can be had: it gets its own.
+    fn go_on_alone(&mut self, why: &str) -> Result<(), String> {
+        let found = self.link.start_alone().map_err(|also| match also {
+            Some(also) => format!("{why}; {also}"),
+            None => why.to_owned(),
+        })?;
+        let said = format!("servers are started for this client alone: {why}");
+        console::problem(&format!("warning: {said}\n"), OK);
+        self.relay.runtime_found();
+        self.adopt(found).map_err(|error| format!("{why}; {error}"))
     }
 
     fn adopt(&mut self, connected: Connected) -> io::Result<()> {
