@@ -135,7 +135,7 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
     let room = house();
     let (client, call) = with_open_call(&room);
     let (runtime, server) = (runtime_of(&room), server_of_idle(&room));
-    process::kill(runtime, Signal::STOP);
+    process::halt(runtime);
     let (yardstick, begun) = (Yardstick::new(), Instant::now());
     let second = Client::spawn(room.trunkline(&["--start-timeout", "25"]));
     second.initialize("2025-11-25");
@@ -168,7 +168,7 @@ fn a_runtime_that_hangs_under_a_session_is_replaced_and_each_call_has_its_outcom
     let room = furnished(Room::shared_hurried(), None);
     let (client, call) = with_open_call(&room);
     let (runtime, server) = (runtime_of(&room), server_of_idle(&room));
-    process::kill(runtime, Signal::STOP);
+    process::halt(runtime);
     // One that it has not got, and a list, which can be asked for again.
     let (second, list) = (client.begin("a:echo", "{}"), client.start("tools/list", "{}"));
     for open in [&call, &second] {

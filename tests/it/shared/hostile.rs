@@ -218,7 +218,7 @@ fn a_client_that_dies_in_the_middle_of_a_line_has_called_nothing() {
     // Half a line is on its way to a runtime that does not read when its front is killed.
     let second = room.start_ready(&[]);
     let runtime = runtime_of(&room);
-    process::kill(runtime, Signal::STOP);
+    process::halt(runtime);
     let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(4 * 1024 * 1024));
     second.send_line(mcp::call("8", "a:echo", &long));
     let front = second.pid().as_raw_nonzero().get();

@@ -32,6 +32,8 @@ pub(crate) struct Runtimes {
     pub(crate) silent: Vec<String>,
 }
 
+/// A client that lost its runtime in order has another one after so long, also on a busy machine.
+const SUCCESSION: Duration = Duration::from_secs(2);
 /// Between two looks for a runtime that is being started.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -91,12 +93,17 @@ impl Runtimes {
         environment: &Environment,
         is_meant: impl Fn(&RunningRuntime) -> bool,
     ) -> Result<Self, String> {
-        let late = Instant::now() + RUNTIME_END;
+        let late = Instant::now() + RUNTIME_END + SUCCESSION;
+        let mut expected_until = None;
         loop {
             let found = Self::find(config, environment)?;
             let is_starting = found.directory.as_ref().is_some_and(RuntimeDirectory::is_starting);
-            let is_expected = is_starting || !found.running.is_empty();
-            if found.running.iter().any(&is_meant) || !is_expected || Instant::now() > late {
+            let now = Instant::now();
+            if is_starting || !found.running.is_empty() {
+                expected_until = Some(late.min(now + SUCCESSION));
+            }
+            let is_expected = expected_until.is_some_and(|until| now < until);
+            if found.running.iter().any(&is_meant) || !is_expected {
                 return Ok(found);
             }
             std::thread::park_timeout(PAUSE);
