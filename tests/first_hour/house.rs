@@ -25,7 +25,7 @@ impl House {
         let clients = clients.ok_or("run it with `cargo xtask first-hour`")?;
         let home =
             std::env::temp_dir().join(format!("trunkline-first-hour-{}", std::process::id()));
-        for folder in ["notes", "run", "work", ".config/uv"] {
+        for folder in ["notes", "run", "tmp", "work", ".config/uv"] {
             make(&home.join(folder))?;
         }
         // Where registries are is the user's own business, and holds here, too.
@@ -74,6 +74,8 @@ impl House {
             }
         }
         command.env("HOME", &self.home).env("PATH", &self.path);
+        // A home below the folder for temporary files is none for Codex: it would leave its helpers out.
+        command.env("TMPDIR", self.home.join("tmp"));
         command.env("XDG_RUNTIME_DIR", self.home.join("run")).stdin(Stdio::null());
         command
     }

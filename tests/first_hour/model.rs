@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -15,6 +15,14 @@ const NAMESPACE: &str = "mcp__trunkline";
 pub(crate) struct Model {
     pub(crate) address: String,
     heard: Arc<Mutex<Vec<Request>>>,
+    last_word: Arc<LastWord>,
+}
+
+/// May the model end its client's turn? Until then the client stays.
+#[derive(Default)]
+struct LastWord {
+    is_allowed: Mutex<bool>,
+    changed: Condvar,
 }
 
 #[derive(Clone)]
@@ -32,17 +40,43 @@ pub(crate) struct Wanted {
 
 impl Model {
     pub(crate) fn start(wanted: Option<Wanted>) -> Result<Self, String> {
+        let model = Self::start_holding(wanted)?;
+        model.release();
+        Ok(model)
+    }
+
+    /// Its clients stay until they are released: the turn does not end before.
+    pub(crate) fn start_holding(wanted: Option<Wanted>) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let heard = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&heard);
+        let last_word = Arc::new(LastWord::default());
+        let held = Arc::clone(&last_word);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (wanted, kept) = (wanted.clone(), Arc::clone(&kept));
-                std::thread::spawn(move || drop(serve(&stream, wanted.as_ref(), &kept)));
+                let held = Arc::clone(&held);
+                std::thread::spawn(move || drop(serve(&stream, wanted.as_ref(), &kept, &held)));
             }
         });
-        Ok(Self { address: format!("http://{address}"), heard })
+        Ok(Self { address: format!("http://{address}"), heard, last_word })
+    }
+
+    pub(crate) fn release(&self) {
+        *self.last_word.is_allowed.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.last_word.changed.notify_all();
+    }
+
+    /// Has a client sent something?
+    pub(crate) fn was_asked(&self) -> bool {
+        !self.heard.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// What the tool gave, if the client has called it by now.
+    pub(crate) fn result(&self) -> Option<String> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.iter().find_map(Request::result)
     }
 
     /// The requests since this was last asked.
@@ -85,6 +119,7 @@ fn serve(
     stream: &TcpStream,
     wanted: Option<&Wanted>,
     heard: &Mutex<Vec<Request>>,
+    last_word: &LastWord,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
@@ -113,6 +148,11 @@ fn serve(
         };
         if is_turn {
             heard.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        }
+        if is_turn && wanted.is_none() {
+            let allowed = last_word.is_allowed.lock().unwrap_or_else(PoisonError::into_inner);
+            let waits = last_word.changed.wait_while(allowed, |is_allowed| !*is_allowed);
+            drop(waits.unwrap_or_else(PoisonError::into_inner));
         }
         let length = answer.len();
         let head =

@@ -43,6 +43,17 @@ pub fn kill(pid: i32, signal: Signal) {
     }
 }
 
+/// Stops a process (SIGSTOP) and waits until none of its threads runs: the signal reaches them one after the other.
+#[track_caller]
+pub fn halt(pid: i32) {
+    kill(pid, Signal::STOP);
+    wait_until("each of its threads has stopped", crate::LIMIT, || {
+        let threads =
+            std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        threads.into_iter().all(|thread| stat(&thread.path()).is_none_or(|(state, _)| state == 'T'))
+    });
+}
+
 pub fn is_alive(pid: i32) -> bool {
     read(pid).is_some_and(|process| !process.is_zombie())
 }
@@ -176,15 +187,19 @@ fn all() -> Vec<Process> {
 
 fn read(pid: i32) -> Option<Process> {
     let dir = Path::new("/proc").join(pid.to_string());
+    let (state, parent) = stat(&dir)?;
+    let arguments = std::fs::read(dir.join("cmdline")).unwrap_or_default();
+    Some(Process { pid, parent, state, arguments })
+}
+
+/// State and parent of the process or thread whose directory this is.
+fn stat(dir: &Path) -> Option<(char, i32)> {
     let stat = std::fs::read(dir.join("stat")).ok()?;
     // "pid (name) state parent …"; the name may hold anything, so look from its last bracket on.
     let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let rest = String::from_utf8_lossy(stat.get(after..)?).into_owned();
     let mut fields = rest.split(' ');
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let arguments = std::fs::read(dir.join("cmdline")).unwrap_or_default();
-    Some(Process { pid, parent, state, arguments })
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 /// The standard library's search is compiled with optimisation, unlike a loop of ours: every process of

@@ -69,6 +69,13 @@ impl Room {
         room
     }
 
+    /// [`Room::shared`] and [`Room::hurried`] in one.
+    pub fn shared_hurried() -> Self {
+        let mut room = Self::shared();
+        room.is_hurried = true;
+        room
+    }
+
     /// The shared runtimes of this room.
     pub fn runtimes(&self) -> Vec<process::Process> {
         let mut all = process::marked(self.marker());

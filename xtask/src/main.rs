@@ -41,7 +41,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
   first-hour   the first hour of a new user with Claude Code, Codex and ten real servers, in release:
-               every tool in the first request, and `setup` timed (first-hour --help)
+               every tool in the first request, both clients at one runtime, and `setup` timed; starts with
+               twenty slow servers in milliseconds (first-hour --help)
   fuzz         every parser that is written by hand, under libFuzzer, a minute each (fuzz --help)
   house        what the architecture measures, beside its goals: cycles, methods, names, files on the
                way of a call (house --help)

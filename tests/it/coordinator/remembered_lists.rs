@@ -331,6 +331,14 @@ fn the_cache_is_shown_and_cleared() {
         server["lists"],
         json!({ "tools": 1, "resources": 1, "templates": 1, "prompts": 1 })
     );
+    for flags in [&["show", "rial"][..], &["show", "rial", "--json"]] {
+        let unknown = cache_command(flags);
+        assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""), "{unknown:?}");
+        for part in ["nothing of `rial` is remembered (did you mean `rail`?)", "`other`, `rail`"] {
+            assert!(unknown.stderr.contains(part), "{part}: {unknown:?}");
+        }
+        assert!(!unknown.stderr.contains("forgotten"), "{unknown:?}");
+    }
     let cleared = cache_command(&["clear", "rail"]);
     assert_eq!(cleared.code, Some(0), "{cleared:?}");
     assert_eq!(files(&cache(&room)).len(), 1);
@@ -338,6 +346,9 @@ fn the_cache_is_shown_and_cleared() {
     assert_eq!(cache_command(&["clear"]).code, Some(0));
     assert!(files(&cache(&room)).is_empty());
     assert_eq!(cache_command(&["show"]).code, Some(0));
+    let none = cache_command(&["show", "rail"]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.stderr.contains("no server is remembered"), "{none:?}");
 }
 
 #[test]
@@ -357,6 +368,7 @@ fn several_servers_are_cleared_by_name_and_none_if_a_name_is_unknown() {
         let told = &refused.stderr;
         assert!(told.contains("nothing of `rial` is remembered (did you mean `rail`?)"), "{told}");
         assert!(told.contains("remembered are `ferry`, `rail`, `tram` in "), "{told}");
+        assert!(told.contains("nothing was forgotten"), "{told}");
         assert_eq!(files(&cache(&room)).len(), 3, "also the one whose name is right stays");
     }
 

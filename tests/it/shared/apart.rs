@@ -1,7 +1,9 @@
 //! What keeps clients apart: their environment, their directory, other users, and places that cannot be used.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
 
 use kit::client::Client;
 use kit::room::Room;
@@ -73,6 +75,24 @@ fn a_client_with_another_secret_has_servers_of_its_own() {
 }
 
 #[test]
+fn directories_that_a_client_adds_to_path_for_itself_part_nobody() {
+    let room = house();
+    let path = std::env::var("PATH").expect("a PATH");
+    let helpers = |name: &str| {
+        let directory = room.path(name);
+        fs::create_dir_all(&directory).expect("the room can be written");
+        format!("{}:{path}", directory.display())
+    };
+    let paths =
+        [path.clone(), helpers("tmp/arg0/codex-arg0Ab1234"), helpers("tmp/arg0/codex-arg0Cd5678")];
+    let clients = paths.each_ref().map(|path| start(&room, &[("PATH", path)]));
+    let servers = clients.each_ref().map(server_of);
+    assert!(servers.iter().all(|server| *server == servers[0]), "{servers:?}");
+    let other = start(&room, &[("PATH", &helpers("venv/bin"))]);
+    assert_ne!(server_of(&other), servers[0], "what a user has put there counts");
+}
+
+#[test]
 fn a_variable_that_an_edited_config_uses_parts_clients_that_differ_in_it() {
     let room = house();
     let secrets = ["alpha-secret-1", "beta-secret-2"];
@@ -92,6 +112,85 @@ fn a_variable_that_an_edited_config_uses_parts_clients_that_differ_in_it() {
     }
     assert_ne!(server_of(&first), server_of(&second));
     assert_eq!(room.runtimes().len(), 2);
+}
+
+/// What a runtime answers to a front that has no variables at all.
+fn greeting(room: &Room) -> String {
+    let files = fs::read_dir(room.path("run/trunkline")).expect("the directory").flatten();
+    let mut sockets =
+        files.map(|it| it.path()).filter(|it| it.extension() == Some("sock".as_ref()));
+    let mut stream = UnixStream::connect(sockets.next().expect("a socket")).expect("it listens");
+    let hello =
+        r#"{"trunkline":1,"client":{"pid":1,"lingerMs":0,"lastQuestion":0,"variables":{}}}"#;
+    writeln!(stream, "{hello}").expect("it is read");
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).expect("it is answered");
+    answer
+}
+
+#[test]
+fn a_client_that_comes_behind_an_edit_is_sent_away_before_anything_of_it_is_read() {
+    let room = house();
+    let first = start(&room, &[("TOKEN", "alpha-secret-1")]);
+    server_of(&first);
+    assert!(greeting(&room).contains("welcome"), "nothing uses the variable yet");
+    with_token(&room);
+    process::wait_until("the edit is applied", LIMIT, || {
+        let answer = first.call("a:env", "{}");
+        let given = answer.try_result().and_then(|it| scan::path(it, &["env", "GIVEN"]));
+        given.is_some()
+    });
+    let answer = greeting(&room);
+    assert!(answer.contains("elsewhere") && !answer.contains("welcome"), "{answer}");
+    server_of(&first);
+}
+
+/// How often the config is edited while clients start.
+const EDITS: usize = 6;
+
+#[test]
+fn clients_that_start_while_the_config_is_edited_get_their_own_secret_and_every_answer() {
+    let room = house();
+    let plain = fs::read_to_string(room.path("mcp.json")).expect("the config");
+    with_token(&room);
+    let with_token = fs::read_to_string(room.path("mcp.json")).expect("the config");
+    let secrets = ["alpha-secret-1", "beta-secret-2"];
+    let mut all: Vec<(Client, &str)> = Vec::new();
+    for edit in 0..EDITS {
+        let begun: Vec<(Client, &str)> = secrets
+            .into_iter()
+            .map(|secret| {
+                let mut command = room.trunkline(&["--start-timeout", "25"]);
+                command.env("TOKEN", secret);
+                (Client::spawn(command), secret)
+            })
+            .collect();
+        // Written aside: a front that reads half a config is another matter.
+        let text = if edit.is_multiple_of(2) { &plain } else { &with_token };
+        fs::rename(room.write("edited.json", text), room.path("mcp.json")).expect("it is edited");
+        all.extend(begun);
+        for (client, _) in all.iter().skip(2 * edit) {
+            client.initialize("2025-11-25");
+        }
+        for (client, secret) in &all {
+            let answer = client.call("a:env", "{}");
+            let Some(result) = answer.try_result() else {
+                assert!(answer.message().contains("run"), "no outcome: {answer}");
+                continue;
+            };
+            let given = scan::path(result, &["env", "GIVEN"]).and_then(scan::text);
+            assert!(given.as_deref().is_none_or(|it| it == *secret), "another's secret: {answer}");
+        }
+    }
+    // The last edit uses the variable.
+    for (client, secret) in &all {
+        process::wait_until("each has its own", LIMIT, || {
+            let answer = client.call("a:env", "{}");
+            let given = answer.try_result().and_then(|it| scan::path(it, &["env", "GIVEN"]));
+            given.and_then(scan::text).as_deref() == Some(*secret)
+        });
+        client.assert_only_protocol();
+    }
 }
 
 #[test]

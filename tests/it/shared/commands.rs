@@ -1,11 +1,11 @@
 //! `ps`, `stop`, `restart` and `logs` of a shared runtime.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use kit::client::{Client, Finished};
 use kit::mcp::Speak;
 use kit::room::Room;
-use kit::{LIMIT, bin, process};
+use kit::{LIMIT, bin, ledger, process};
 use serde_json::Value;
 
 use super::{house, runtime_of, server_of};
@@ -141,4 +141,27 @@ fn several_runtimes_have_to_be_named() {
     process::wait_until("all are gone", LIMIT, || {
         room.runtimes().is_empty() && other.runtimes().is_empty()
     });
+}
+
+#[test]
+fn restart_between_two_runtimes_waits_for_the_next_one() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let call = client.begin("a:wait", r#"{"n":1}"#);
+    let calls = || ledger::with_method(&room.ledger("a"), "tools/call").len();
+    process::wait_until("the call is there", LIMIT, || calls() == 2);
+    assert_eq!(said(&room, &["restart"]).code, Some(0));
+    // The first one drains, because a call is open; nobody has started another one.
+    let mut second = command(&room, &["restart"]);
+    second.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let second = second.spawn().expect("it starts");
+    room.open_gate("go");
+    assert_eq!(client.answer(&call, LIMIT).result(), br#"{"n":1}"#);
+    let second = second.wait_with_output().expect("it ends");
+    let why = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(second.status.success(), "{why}");
+    assert_ne!(server_of(&client), server);
+    assert!(!process::is_alive(runtime));
+    client.assert_only_protocol();
 }

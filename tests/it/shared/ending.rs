@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use kit::client::Client;
 use kit::limit::Limit;
+use kit::mcp::Speak as _;
 use kit::room::Room;
 use kit::yardstick::Yardstick;
-use kit::{LIMIT, bin, ledger, process};
+use kit::{LIMIT, ledger, process};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::commands::said;
-use super::{complaints, house, runtime_of, server_of};
+use super::{another_program, complaints, furnished, house, runtime_of, server_of};
 
 /// A client that meets a runtime that hangs is told so within this time, and goes on alone.
 const GREETING: Duration = Duration::from_secs(2);
@@ -114,8 +115,7 @@ fn a_draining_runtime_that_is_killed_leaves_nothing_behind() {
 #[test]
 fn a_replaced_program_s_runtime_is_shown_as_draining() {
     let room = house();
-    let program = room.path("trunkline");
-    std::fs::copy(bin::trunkline(), &program).expect("the program can be copied");
+    let program = another_program(&room, "trunkline");
     let old = Client::spawn(room.program(&program, &["--start-timeout", "25"]));
     old.initialize("2025-11-25");
     server_of(&old);
@@ -135,7 +135,7 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
     let room = house();
     let (client, call) = with_open_call(&room);
     let (runtime, server) = (runtime_of(&room), server_of_idle(&room));
-    process::kill(runtime, Signal::STOP);
+    process::halt(runtime);
     let (yardstick, begun) = (Yardstick::new(), Instant::now());
     let second = Client::spawn(room.trunkline(&["--start-timeout", "25"]));
     second.initialize("2025-11-25");
@@ -149,6 +149,9 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
     assert_eq!((&of["state"], of["pid"].as_i64()), (&"hung".into(), Some(runtime.into())));
     assert_eq!(of["config"].as_str(), room.path("mcp.json").to_str());
     assert!(said(&room, &["ps"]).stdout.contains(&advice));
+    let logs = said(&room, &["logs", "a"]);
+    assert_eq!(logs.code, Some(1));
+    assert!(logs.stderr.contains(&advice) && !logs.stderr.contains("no servers"), "{logs:?}");
     let stopped = said(&room, &["stop"]);
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(stopped.stdout.contains("was killed"), "{}", stopped.stdout);
@@ -158,6 +161,51 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
     let promised = Limit::promised(Duration::from_secs(2));
     process::wait_until("no orphan", promised, || !process::is_alive(server));
     assert_ne!(server_of(&client), server, "the first client goes on with another runtime");
+}
+
+#[test]
+fn a_runtime_that_hangs_under_a_session_is_replaced_and_each_call_has_its_outcome() {
+    let room = furnished(Room::shared_hurried(), None);
+    let (client, call) = with_open_call(&room);
+    let (runtime, server) = (runtime_of(&room), server_of_idle(&room));
+    process::halt(runtime);
+    // One that it has not got, and a list, which can be asked for again.
+    let (second, list) = (client.begin("a:echo", "{}"), client.start("tools/list", "{}"));
+    for open in [&call, &second] {
+        let answer = client.answer(open, LIMIT);
+        assert_eq!(answer.code(), -31012);
+        assert!(answer.message().contains("may have run"), "{answer}");
+    }
+    client.answer(&list, LIMIT).result();
+    let pid = format!("(pid {runtime}) hung and was ended");
+    client.wait_stderr(&[&pid, "another one is started"], LIMIT);
+    process::wait_until("no orphan", LIMIT, || {
+        !process::is_alive(runtime) && !process::is_alive(server)
+    });
+    assert_ne!(server_of(&client), server, "it works");
+    for open in [&call, &second, &list] {
+        let twice = client.try_wait_for(Duration::ZERO, |line| line.is_answer_to(open));
+        assert_eq!(twice, None, "an outcome too many");
+    }
+    let echoes = ledger::with_method(&room.ledger("a"), "tools/call");
+    assert_eq!(echoes.len(), 2, "the open call and the last one; none was sent again: {echoes:?}");
+    client.assert_only_protocol();
+}
+
+/// Longer than a runtime may be silent before it is asked, and asked again, in a hurried room.
+const LONG_SILENCE: Duration = Duration::from_secs(8);
+
+#[test]
+fn a_call_that_takes_long_is_no_reason_to_end_its_runtime() {
+    let room = furnished(Room::shared_hurried(), None);
+    let (client, call) = with_open_call(&room);
+    let runtime = runtime_of(&room);
+    let early = client.try_wait_for(LONG_SILENCE, |line| line.is_answer_to(&call));
+    assert_eq!(early, None, "nobody has answered it");
+    room.open_gate("go");
+    assert_eq!(client.answer(&call, LIMIT).result(), br#"{"n":1}"#);
+    assert_eq!(runtime_of(&room), runtime);
+    assert_eq!(complaints(&client), Vec::<String>::new());
 }
 
 #[test]

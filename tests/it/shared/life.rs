@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use kit::client::Client;
 use kit::mcp::Speak;
 use kit::room::SHARED;
-use kit::{LIMIT, bin, ledger, process};
+use kit::{LIMIT, ledger, process};
 use rustix::process::Signal;
 
-use super::{house, house_with, runtime_of, server_of};
+use super::{another_program, house, house_with, runtime_of, server_of};
 
 const ABLE: &str = r#"{"elicitation":{"form":{}}}"#;
 
@@ -224,8 +224,7 @@ fn another_program_has_another_runtime_and_the_old_one_serves_its_clients() {
     let first = room.start_ready(&["--linger", "600"]);
     let (old, pid) = (runtime_of(&room), server_of(&first));
     // A copy: another file, as after an upgrade.
-    let program = room.path("trunkline");
-    std::fs::copy(bin::trunkline(), &program).expect("the program can be copied");
+    let program = another_program(&room, "trunkline");
     let second =
         Client::spawn(room.program(&program, &["--linger", "600", "--start-timeout", "25"]));
     second.initialize("2025-11-25");

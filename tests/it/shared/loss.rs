@@ -1,17 +1,15 @@
 //! A runtime that is killed: every call has one outcome, none runs twice, every client goes on.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use kit::client::Client;
 use kit::limit::Limit;
-use kit::line::Line;
 use kit::mcp::Speak;
 use kit::rng::Rng;
 use kit::room::Room;
-use kit::{LIMIT, ledger, mcp, process, say, scan};
+use kit::{LIMIT, ledger, process, say};
 use rustix::process::Signal;
 
+use super::caller::{Caller, compare, counting_servers};
 use super::{house, runtime_of, server_of};
 
 /// How long a client may wait for the next runtime.
@@ -64,78 +62,16 @@ const CLIENTS: usize = 5;
 /// Under load; `TRUNKLINE_TEST_KILLS` says how many more.
 const KILLS: usize = 12;
 
-/// What became of the calls of one client.
-struct Caller {
-    client: Client,
-    number: usize,
-    sent: usize,
-    open: HashMap<String, usize>,
-    outcomes: HashMap<usize, bool>,
-    longest: Duration,
-    heard: Instant,
-}
-
-impl Caller {
-    fn fill(&mut self) {
-        while self.open.len() < 8 {
-            let nonce = self.number * 1_000_000 + self.sent;
-            self.sent += 1;
-            let id = format!("\"n{nonce}\"");
-            let server = if self.sent.is_multiple_of(3) { "b" } else { "a" };
-            let arguments = format!(r#"{{"nonce":{nonce}}}"#);
-            self.client.send_line(mcp::call(&id, &format!("{server}:echo"), &arguments));
-            self.open.insert(id, nonce);
-        }
-    }
-
-    fn take(&mut self) {
-        while let Some(line) = self.client.try_wait_for(Duration::ZERO, |line| line.id().is_some())
-        {
-            self.settle(&line);
-        }
-        self.longest = self.longest.max(self.heard.elapsed());
-    }
-
-    fn settle(&mut self, line: &Line) {
-        self.heard = Instant::now();
-        let id = String::from_utf8_lossy(line.id().unwrap_or_default()).into_owned();
-        let nonce = self.open.remove(&id).unwrap_or_else(|| panic!("an outcome too many: {line}"));
-        let ran = match line.try_result() {
-            Some(result) => {
-                let found = scan::path(result, &["structuredContent", "arguments", "nonce"]);
-                assert_eq!(found, Some(nonce.to_string().as_bytes()), "crossed: {line}");
-                true
-            }
-            None => {
-                assert!(line.message().contains("run"), "it does not say whether it ran: {line}");
-                false
-            }
-        };
-        assert_eq!(self.outcomes.insert(nonce, ran), None);
-    }
-}
-
 #[test]
 fn killed_at_random_moments_under_load_no_call_is_lost_or_runs_twice() {
     let _turn = crate::ONE_AT_A_TIME.lock();
     let kills =
         std::env::var("TRUNKLINE_TEST_KILLS").ok().and_then(|it| it.parse().ok()).unwrap_or(KILLS);
     let room = Room::shared();
-    let reply = r#"{"content":[],"structuredContent":{"arguments":@ARGS@}}"#;
-    let fake = |name: &str| room.fake(name).tool("echo", say::steps([say::result(reply)])).entry();
-    room.config([("a", fake("a")), ("b", fake("b"))]);
-    let mut callers: Vec<Caller> = (0..CLIENTS)
-        .map(|number| Caller {
-            client: room.start_ready(&[]),
-            number,
-            sent: 0,
-            open: HashMap::new(),
-            outcomes: HashMap::new(),
-            longest: Duration::ZERO,
-            heard: Instant::now(),
-        })
-        .collect();
-    callers.iter_mut().for_each(|caller| caller.heard = Instant::now());
+    counting_servers(&room);
+    let mut callers: Vec<Caller> =
+        (0..CLIENTS).map(|number| Caller::new(room.start_ready(&[]), number)).collect();
+    callers.iter_mut().for_each(Caller::begin);
     let mut rng = Rng::new(20);
     for round in 0..kills {
         let until = Instant::now() + Duration::from_millis(20 + rng.below(300) as u64);
@@ -144,7 +80,7 @@ fn killed_at_random_moments_under_load_no_call_is_lost_or_runs_twice() {
         let begun = Instant::now();
         while Instant::now() < until || at_least > 0 {
             callers.iter_mut().for_each(Caller::fill);
-            callers.iter_mut().for_each(Caller::take);
+            callers.iter_mut().for_each(|caller| caller.take(Duration::ZERO));
             at_least = callers
                 .iter()
                 .zip(&heard)
@@ -161,31 +97,8 @@ fn killed_at_random_moments_under_load_no_call_is_lost_or_runs_twice() {
         assert!(runtimes.len() <= 1, "two runtimes: {runtimes:?}");
         runtimes.iter().for_each(|runtime| runtime.kill(Signal::KILL));
     }
-    for caller in &mut callers {
-        while !caller.open.is_empty() {
-            let line = caller.client.try_wait_for(LIMIT, |line| line.id().is_some());
-            caller.settle(&line.unwrap_or_else(|| panic!("no outcome: {:?}", caller.open)));
-        }
-        caller.client.assert_only_protocol();
-    }
-    let mut executed: HashMap<usize, usize> = HashMap::new();
-    for name in ["a", "b"] {
-        for call in ledger::calls(&room.ledger(name)) {
-            let nonce = scan::path(&call, &["params", "arguments", "nonce"]).unwrap_or_default();
-            *executed
-                .entry(String::from_utf8_lossy(nonce).parse().expect("a nonce"))
-                .or_default() += 1;
-        }
-    }
-    let (mut results, mut doubts) = (0, 0);
-    for (nonce, ran) in callers.iter().flat_map(|caller| &caller.outcomes) {
-        let times = executed.get(nonce).copied().unwrap_or_default();
-        match ran {
-            true => assert_eq!(times, 1, "call {nonce} has a result"),
-            false => assert!(times <= 1, "call {nonce} ran {times} times"),
-        }
-        *(if *ran { &mut results } else { &mut doubts }) += 1;
-    }
+    callers.iter_mut().for_each(Caller::finish);
+    let (results, doubts) = compare(&room, &callers);
     let longest = callers.iter().map(|caller| caller.longest).max();
     println!("{kills} kills, {results} results, {doubts} in doubt, longest silence {longest:?}");
     assert!(results > kills * CLIENTS, "too few results to prove anything");

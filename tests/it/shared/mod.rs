@@ -1,12 +1,18 @@
 //! One runtime per user: clients that share servers, what separates them, and the loss of a runtime.
 
 mod apart;
+mod caller;
 mod commands;
 mod ending;
 mod first_list;
+mod hostile;
 mod life;
 mod loss;
 mod starting;
+mod upgrade;
+
+use std::path::PathBuf;
+use std::process::Command;
 
 use kit::client::Client;
 use kit::room::Room;
@@ -18,7 +24,10 @@ fn house() -> Room {
 }
 
 fn house_with(share: Option<&str>) -> Room {
-    let room = Room::shared();
+    furnished(Room::shared(), share)
+}
+
+fn furnished(room: Room, share: Option<&str>) -> Room {
     let ask = say::steps([
         say::ask("elicitation/create", r#"{"message":"who?","requestedSchema":{"type":"object"}}"#),
         say::result(r#"{"heard":@ANSWER@}"#),
@@ -38,6 +47,15 @@ fn house_with(share: Option<&str>) -> Room {
     }
     room.config([("a", entry)]);
     room
+}
+
+/// The program as an upgrade brings it: another file. Copied by another process: one that this process has open for
+/// writing while another test starts something cannot be executed (ETXTBSY).
+fn another_program(room: &Room, name: &str) -> PathBuf {
+    let path = room.path(name);
+    let copied = Command::new("cp").arg(kit::bin::trunkline()).arg(&path).status().expect("cp");
+    assert!(copied.success());
+    path
 }
 
 /// The process of the server that this client reaches.

@@ -36,7 +36,7 @@ impl Report {
         outcome
     }
 
-    /// A check that passes or fails; the command runs it alone.
+    /// A check that may fail; the command runs it alone. One that passes is no test, and not counted as one.
     pub(super) fn step(
         &mut self,
         name: &str,
@@ -44,7 +44,7 @@ impl Report {
         check: impl FnOnce() -> Result<(), String>,
     ) {
         match self.timed(name, check) {
-            Ok(()) => self.passed(),
+            Ok(()) => {}
             Err(message) => {
                 println!("{message}");
                 self.failed(name, command);
@@ -109,5 +109,22 @@ impl Report {
         for (name, time) in self.tests.iter().take(SLOWEST).filter(|(_, time)| *time >= SLOW) {
             println!("{:>8.1} s  {name}", time.as_secs_f64());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tests_are_counted_as_passed_and_every_failure_as_failed() {
+        let mut report = Report::default();
+        let ended = |passed| Ended { test: "a".to_owned(), passed, took: Duration::ZERO };
+        report.test("program", &ended(true));
+        report.step("a check", "command", || Ok(()));
+        assert_eq!((report.passed, report.failed.len()), (1, 0));
+        report.test("program", &ended(false));
+        report.step("a check", "command", || Err("why".to_owned()));
+        assert_eq!((report.passed, report.failed.len()), (1, 2));
     }
 }

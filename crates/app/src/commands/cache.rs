@@ -41,14 +41,18 @@ fn show(listings: &KnownListings, choice: &CacheShow) -> io::Result<u8> {
         cached.retain(|it| it.record.as_ref().is_some_and(|record| record.key == *key));
     }
     let directory = listings.directory().display().to_string();
+    if let (Some(key), true) = (&choice.server, cached.is_empty()) {
+        let known = listings.cached()?;
+        let why = unknown(std::slice::from_ref(key), &names(&known)).unwrap_or_default();
+        return Ok(console::problem(&format!("{why} in {directory}\n"), FAILED));
+    }
     if choice.json {
         let servers: Vec<Value> = cached.iter().map(to_json).collect();
         let told = json!({ "directory": directory, "servers": servers });
         return Ok(console::out(&format!("{told}\n")));
     }
     if cached.is_empty() {
-        let what = choice.server.as_ref().map(|key| format!(" of `{key}`")).unwrap_or_default();
-        return Ok(console::problem(&format!("nothing{what} is remembered in {directory}\n"), OK));
+        return Ok(console::problem(&format!("nothing is remembered in {directory}\n"), OK));
     }
     let head =
         ["SERVER", "TOOLS", "RESOURCES", "TEMPLATES", "PROMPTS", "BYTES", "LAST SEEN", "WHO"];
@@ -65,11 +69,10 @@ fn clear(listings: &KnownListings, choice: &CacheClear) -> io::Result<u8> {
         [] => listings.clear(None)?,
         servers => {
             let cached = listings.cached()?;
-            let records = cached.iter().filter_map(|it| it.record.as_ref());
-            let known = records.map(|record| record.key.as_str()).collect();
             // Before anything is removed: who has mistyped one name gives the whole command again.
-            if let Some(why) = unknown(servers, &known) {
-                return Ok(console::problem(&format!("{why} in {directory}\n"), FAILED));
+            if let Some(why) = unknown(servers, &names(&cached)) {
+                let why = format!("{why} in {directory}\nnothing was forgotten\n");
+                return Ok(console::problem(&why, FAILED));
             }
             let mut removed = 0;
             for server in servers {
@@ -83,6 +86,11 @@ fn clear(listings: &KnownListings, choice: &CacheClear) -> io::Result<u8> {
         return Ok(console::out(&format!("{told}\n")));
     }
     Ok(console::out(&format!("{removed} servers forgotten in {directory}\n")))
+}
+
+/// The servers of which something is remembered.
+fn names(cached: &[CachedListing]) -> BTreeSet<&str> {
+    cached.iter().filter_map(|it| Some(it.record.as_ref()?.key.as_str())).collect()
 }
 
 /// What is wrong with the names that are not known, and which are; `None`: all are known.
@@ -100,7 +108,7 @@ fn unknown(names: &[String], known: &BTreeSet<&str>) -> Option<String> {
     let all: Vec<String> = known.iter().map(|name| format!("`{}`", line(name))).collect();
     told += match all.is_empty() {
         true => "no server is remembered",
-        false => "nothing was forgotten; remembered are ",
+        false => "remembered are ",
     };
     Some(told + &all.join(", "))
 }
@@ -162,7 +170,7 @@ mod tests {
                 &["git", "githb"],
                 Some(
                     "error: nothing of `githb` is remembered (did you mean `github`?)\n\
-                     nothing was forgotten; remembered are `files`, `git`, `github`",
+                     remembered are `files`, `git`, `github`",
                 ),
             ),
             (
@@ -170,7 +178,7 @@ mod tests {
                 Some(
                     "error: nothing of `file` is remembered (did you mean `files`?)\n\
                      error: nothing of `weather` is remembered\n\
-                     nothing was forgotten; remembered are `files`, `git`, `github`",
+                     remembered are `files`, `git`, `github`",
                 ),
             ),
         ] {

@@ -43,10 +43,14 @@ pub(crate) fn stop(asked: &Stop, environment: &Environment) -> u8 {
         all: asked.all,
     };
     let mode = if asked.now { EndMode::Now } else { EndMode::Orderly };
-    choice.found(environment, |found| {
-        let meant = choice.meant(found, ", or all of them with --all")?;
-        end_all(found, &meant, mode, "stopped")
-    })
+    choice.found(
+        environment,
+        |_| true,
+        |found| {
+            let meant = choice.meant(found, ", or all of them with --all")?;
+            end_all(found, &meant, mode, "stopped")
+        },
+    )
 }
 
 pub(crate) fn restart(asked: &RestartArgs, environment: &Environment) -> u8 {
@@ -55,30 +59,35 @@ pub(crate) fn restart(asked: &RestartArgs, environment: &Environment) -> u8 {
         runtime: asked.runtime.as_deref(),
         all: false,
     };
-    choice.found(environment, |found| {
-        if let Some(which) = &asked.runtime {
-            let pids: Vec<u64> = found.choose(which)?.iter().map(|it| it.number("pid")).collect();
-            found.running.retain(|it| pids.contains(&it.number("pid")));
-        }
-        found.running.retain(|it| !it.is_ending());
-        if let Some(server) = &asked.server {
-            let with_it = |it: &RunningRuntime| it.has_server(server);
-            if !found.running.iter().any(with_it) {
-                return Err(no_server(server, found));
+    choice.found(
+        environment,
+        |it| !it.is_ending(),
+        |found| {
+            if let Some(which) = &asked.runtime {
+                let pids: Vec<u64> =
+                    found.choose(which)?.iter().map(|it| it.number("pid")).collect();
+                found.running.retain(|it| pids.contains(&it.number("pid")));
             }
-            found.running.retain(with_it);
-        }
-        let meant = choice.meant(found, "")?;
-        for runtime in meant {
-            if runtime.is_hung() {
-                end_all(found, &[runtime], EndMode::Now, "restarted")?;
-                continue;
+            found.running.retain(|it| !it.is_ending());
+            if let Some(server) = &asked.server {
+                let with_it = |it: &RunningRuntime| it.has_server(server);
+                if !found.running.iter().any(with_it) {
+                    return Err(no_server(server, found));
+                }
+                found.running.retain(with_it);
             }
-            found.ask_only(runtime, Ask::Restart(asked.server.clone()))?;
-            tell("restarted", runtime, "")?;
-        }
-        Ok(())
-    })
+            let meant = choice.meant(found, "")?;
+            for runtime in meant {
+                if runtime.is_hung() {
+                    end_all(found, &[runtime], EndMode::Now, "restarted")?;
+                    continue;
+                }
+                found.ask_only(runtime, Ask::Restart(asked.server.clone()))?;
+                tell("restarted", runtime, "")?;
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Which runtimes a command is about.
@@ -90,13 +99,14 @@ struct RuntimeChoice<'c> {
 }
 
 impl RuntimeChoice<'_> {
-    /// Acts on the runtimes that there are.
+    /// Acts on the runtimes that there are. `is_meant`: those that the command can be about.
     fn found(
         self,
         environment: &Environment,
+        is_meant: impl Fn(&RunningRuntime) -> bool,
         act: impl FnOnce(&mut Runtimes) -> Result<(), String>,
     ) -> u8 {
-        let done = Runtimes::find(self.config, environment).and_then(|mut found| {
+        let done = Runtimes::find_next(self.config, environment, is_meant).and_then(|mut found| {
             if found.running.is_empty() {
                 return Err(self.none(&found));
             }
@@ -140,11 +150,18 @@ pub(super) fn no_server(server: &str, found: &Runtimes) -> String {
     names.sort_unstable();
     names.dedup();
     let near = did_you_mean(server, names.iter().copied());
-    let there = match names.is_empty() {
-        true => "they have no servers".to_owned(),
-        false => format!("there are {}", names.join(", ")),
-    };
-    format!("no shared runtime has a server `{}`{near}; {there}", line(server))
+    let hung: Vec<u64> =
+        found.running.iter().filter(|it| it.is_hung()).map(|it| it.number("pid")).collect();
+    let mut told = format!("no shared runtime has a server `{}`{near}", line(server));
+    for pid in &hung {
+        told += &format!("; one hangs and cannot be asked: `trunkline stop {pid}` ends it");
+    }
+    match (names.is_empty(), hung.is_empty()) {
+        (false, _) => told += &format!("; there are {}", names.join(", ")),
+        (true, true) => told += "; they have no servers",
+        (true, false) => {}
+    }
+    told
 }
 
 /// Ends these at once, waits for them, and says what was `done` to each, and how. The clients of one that hung

@@ -13,7 +13,7 @@ use trunkline_gateway::{Declared, Gateway, Options};
 use crate::cli::{Runtime, Stdio};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse};
-use crate::commands::stdio::run_policy;
+use crate::commands::stdio::{self, run_policy};
 use crate::environment::Environment;
 use crate::settings::{self, StartOptions};
 use crate::shared::runtime::{
@@ -28,12 +28,16 @@ const NOTICES: usize = 256;
 const ORDERS: usize = 64;
 
 pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
+    // A front whose client gets its own servers, because nothing can be shared any more.
+    if asked.stdio.no_shared {
+        return stdio::run(&asked.stdio, environment);
+    }
     let socket = match OwnSocket::open(&asked.id, environment) {
         Ok(Some(socket)) => socket,
         Ok(None) => return console::out_bytes(TAKEN),
         Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
     };
-    let program = ProgramFile::now();
+    let program = ProgramFile::running();
     let notices = broadcast::Sender::new(NOTICES);
     let logs = socket.logs();
     if let Err(error) =

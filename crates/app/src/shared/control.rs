@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -30,6 +31,11 @@ pub(crate) struct Runtimes {
     /// Why some that have a socket could not be asked.
     pub(crate) silent: Vec<String>,
 }
+
+/// A client that lost its runtime in order has another one after so long, also on a busy machine.
+const SUCCESSION: Duration = Duration::from_secs(2);
+/// Between two looks for a runtime that is being started.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a runtime said to a command.
 enum RuntimeAnswer {
@@ -78,6 +84,30 @@ impl Runtimes {
         found.running.sort_by_key(place);
         found.compare();
         Ok(found)
+    }
+
+    /// Like [`Runtimes::find`]; between two runtimes, the next one is waited for as long as there is reason to expect
+    /// it. `is_meant`: is this one that the command can be about?
+    pub(crate) fn find_next(
+        config: Option<&Path>,
+        environment: &Environment,
+        is_meant: impl Fn(&RunningRuntime) -> bool,
+    ) -> Result<Self, String> {
+        let late = Instant::now() + RUNTIME_END + SUCCESSION;
+        let mut expected_until = None;
+        loop {
+            let found = Self::find(config, environment)?;
+            let is_starting = found.directory.as_ref().is_some_and(RuntimeDirectory::is_starting);
+            let now = Instant::now();
+            if is_starting || !found.running.is_empty() {
+                expected_until = Some(late.min(now + SUCCESSION));
+            }
+            let is_expected = expected_until.is_some_and(|until| now < until);
+            if found.running.iter().any(&is_meant) || !is_expected {
+                return Ok(found);
+            }
+            std::thread::park_timeout(PAUSE);
+        }
     }
 
     /// Asks each runtime but those of these names. Returns the names that there are.

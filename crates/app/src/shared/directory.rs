@@ -15,6 +15,8 @@ use crate::environment::Environment;
 
 /// What the kernel takes as the path of a socket, with its final zero.
 const SOCKET_PATH: usize = 108;
+/// What the lock of a front that starts a runtime is called, behind the name of the runtime.
+const STARTING: &str = "-start";
 /// Bytes of the key.
 const KEY: usize = 32;
 
@@ -99,6 +101,20 @@ impl RuntimeDirectory {
         ids
     }
 
+    /// Is a front about to start a runtime?
+    pub(crate) fn is_starting(&self) -> bool {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut locks = names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned));
+        // Held for a moment if it is free; a front that finds it taken tries again.
+        locks.any(|id| id.ends_with(STARTING) && matches!(self.lock(&id), Ok(None)))
+    }
+
+    /// Held by the front that starts this runtime. `None`: another one does.
+    pub(crate) fn lock_start(&self, id: &str) -> io::Result<Option<File>> {
+        self.lock(&format!("{id}{STARTING}"))
+    }
+
     /// Takes away the socket of a draining runtime that was killed: nobody else will.
     pub(crate) fn forget_draining(&self, id: &str) {
         if is_draining_id(id) {
@@ -163,8 +179,13 @@ pub(crate) fn own_id(id: &str) -> &str {
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
     let mut key = [0; KEY];
-    File::open(path)?.read_exact(&mut key)?;
-    Ok(key)
+    match File::open(path)?.read_exact(&mut key) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            // Not replaced by us: runtimes that were found by it could not be found any more.
+            Err(io::Error::other("the key is damaged; remove it"))
+        }
+        read => read.map(|()| key),
+    }
 }
 
 /// `$XDG_RUNTIME_DIR/trunkline`; without one a directory in the cache, or else below `/tmp`.
@@ -241,6 +262,11 @@ mod tests {
         assert!(directory.lock("a").unwrap().is_none(), "two own one socket");
         drop(held);
         assert!(directory.lock("a").unwrap().is_some());
+        assert!(!directory.is_starting());
+        let starting = directory.lock_start("a").unwrap();
+        assert!(starting.is_some() && directory.is_starting());
+        drop(starting);
+        assert!(!directory.is_starting());
         let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
         directory.connect("a").unwrap();
         drop(listener);

@@ -111,6 +111,15 @@ fn number(of: &Value, key: &str) -> u64 {
 /// What a client is told that may attach.
 pub(crate) const WELCOME: &str = "{\"trunkline\":1,\"welcome\":true}\n";
 
+/// What a client is told that has to look again which runtime is its own: this one ends, or the config uses a
+/// variable by now in which the two differ. Nothing was read of it.
+pub(crate) const ELSEWHERE: &str = "{\"trunkline\":1,\"elsewhere\":true}\n";
+
+/// Is the peer sent to another runtime by this line?
+pub(crate) fn is_elsewhere(line: &[u8]) -> bool {
+    line == ELSEWHERE.as_bytes()
+}
+
 /// What a peer is told that is refused.
 pub(crate) fn refusal(why: &str) -> String {
     format!("{}\n", json!({ "trunkline": PROTOCOL, "error": why }))
@@ -159,5 +168,7 @@ mod tests {
             assert_eq!(refused(refusal(&why).as_bytes()), Some(why));
         }
         assert_eq!(refused(WELCOME.as_bytes()), None);
+        assert_eq!(refused(ELSEWHERE.as_bytes()), None);
+        assert!(is_elsewhere(ELSEWHERE.as_bytes()) && !is_elsewhere(WELCOME.as_bytes()));
     }
 }

@@ -34,6 +34,22 @@ const OF_THE_SEAT: &[&str] = &[
     "XDG_GREETER_DATA_DIR",
 ];
 
+/// Is this a directory that a client or an editor has put before `PATH` for itself: for its helpers (Codex has another
+/// one at each start), or for those of its terminal (VS Code)? No server is meant by it. If these counted, no two
+/// starts of Codex would share anything.
+fn is_of_a_client(directory: &[u8]) -> bool {
+    let names: Vec<&[u8]> =
+        directory.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+    match names.as_slice() {
+        [.., last] if last.starts_with(b"codex-arg0") => true,
+        [.., b"codex-path" | b"remote-cli"] => true,
+        // Older packages of Codex: `…/@openai/codex-linux-x64/vendor/TRIPLE/path`.
+        [.., b"vendor", _, b"path"] => names.contains(&&b"@openai"[..]),
+        // What extensions of VS Code bring along: `…/User/globalStorage/EXTENSION/…`.
+        names => names.contains(&&b"globalStorage"[..]),
+    }
+}
+
 /// Does this variable tell no clients apart?
 pub(crate) fn is_of_the_seat(name: &str) -> bool {
     OF_THE_SEAT.contains(&name)
@@ -101,7 +117,7 @@ impl RuntimeIdentity<'_> {
             let is_meant =
                 self.flags.servers.pass_env.iter().any(|passed| name == OsStr::new(passed));
             if is_meant || !name.to_str().is_some_and(is_of_the_seat) {
-                let value = without_repeats(name, value);
+                let value = what_counts(name, value);
                 add(format!("inherited {}", name.to_string_lossy()), &value);
             }
         }
@@ -143,14 +159,14 @@ pub(crate) fn digests(environment: &Environment, key: &[u8]) -> BTreeMap<String,
     named.map(|(name, value)| (name.to_owned(), keyed(key, [name.as_bytes(), value]))).collect()
 }
 
-/// A directory that is named twice in `PATH` is found at its first place.
-fn without_repeats(name: &OsStr, value: &OsStr) -> Vec<u8> {
+/// Of `PATH`, the directories that can make a difference: one that is named twice is found at its first place.
+fn what_counts(name: &OsStr, value: &OsStr) -> Vec<u8> {
     if name != "PATH" {
         return value.as_bytes().to_vec();
     }
     let mut kept: Vec<&[u8]> = Vec::new();
     for directory in value.as_bytes().split(|byte| *byte == b':') {
-        if !kept.contains(&directory) {
+        if !kept.contains(&directory) && !is_of_a_client(directory) {
             kept.push(directory);
         }
     }
@@ -250,6 +266,20 @@ mod tests {
             ("--for cursor", [("T", "a")], vec![("PATH", "/a:/b")]),
             ("--linger 5s --config x.json", [("T", "a")], vec![("PATH", "/a:/b:/a")]),
             ("", [("T", "a")], vec![("TERM", "xterm"), ("PATH", "/a:/b")]),
+            (
+                "--for codex",
+                [("T", "a")],
+                vec![("PATH", "/h/.codex/tmp/arg0/codex-arg0Zx1/:/a:/b")],
+            ),
+            ("", [("T", "a")], vec![("PATH", "/p/codex-path:/a:/s/bin/remote-cli:/b")]),
+            (
+                "",
+                [("T", "a")],
+                vec![(
+                    "PATH",
+                    "/n/@openai/codex-linux-x64/vendor/x86/path:/a:/b:/c/globalStorage/x/y",
+                )],
+            ),
         ] {
             assert_eq!(id(line, None, &used, &inherited), plain, "{line} {inherited:?}");
         }
@@ -257,6 +287,8 @@ mod tests {
             id("", None, &[("T", "b")], &[("PATH", "/a:/b")]),
             id("", None, &[], &[("PATH", "/a:/b")]),
             id("", None, &[("T", "a")], &[("PATH", "/b:/a")]),
+            id("", None, &[("T", "a")], &[("PATH", "/venv/bin:/a:/b")]),
+            id("", None, &[("T", "a")], &[("PATH", "/x/vendor/y/path:/a:/b")]),
             id("", None, &[("T", "a")], &[("PATH", "/a:/b"), ("HTTPS_PROXY", "http://p")]),
             id("", None, &[("T", "a")], &[("PATH", "/a:/b"), ("DISPLAY", ":0")]),
             id("", Some("/w"), &[("T", "a")], &[("PATH", "/a:/b")]),

@@ -79,10 +79,18 @@ pub(crate) fn peer(stream: &UnixStream) -> Result<Pid, String> {
 /// Does the first thread of this process run, or wait for a processor or a disk? One that does is not stuck, only
 /// late.
 pub(crate) fn is_at_work(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    matches!(state(pid), Some('R' | 'D'))
+}
+
+/// Does a debugger hold it? Then somebody wants it to be silent.
+pub(crate) fn is_traced(pid: Pid) -> bool {
+    state(pid) == Some('t')
+}
+
+fn state(pid: Pid) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Behind its name, which may contain anything (proc_pid_stat(5)).
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    matches!(state, Some('R' | 'D'))
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
 }
 
 /// The config that a runtime was started with, by its command line: one that hangs cannot be asked.

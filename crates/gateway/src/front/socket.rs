@@ -79,7 +79,7 @@ pub(crate) async fn serve(
                     let scene = (Arc::clone(&context), message_limit, pump.clone());
                     let heard = farewell.subscribe();
                     clients.spawn(async move {
-                        if let Err(error) = attend(client, scene, heard).await {
+                        if let Err(error) = receive(client, scene, heard).await {
                             tracing::warn!(%error, "a client could not be served");
                         }
                     });
@@ -121,6 +121,27 @@ async fn drain(
     farewell.send_replace(Some(RuntimeFarewell { grace: SIGNALLED, ..last }));
     while clients.join_next().await.is_some() {}
     SIGNALLED
+}
+
+/// Serves a client, unless it was dismissed since it was welcomed: then nothing of it is read.
+async fn receive(
+    client: SocketClient,
+    scene: (Arc<SessionContext>, usize, Pump),
+    farewell: watch::Receiver<Option<RuntimeFarewell>>,
+) -> io::Result<()> {
+    tokio::select! {
+        biased;
+        () = client.dismissed.notified() => {}
+        () = std::future::ready(()) => return attend(client, scene, farewell).await,
+    }
+    let (_, stream) = Sink::socket(client.socket)?;
+    let outbox = Outbox::closing_at(SOCKET_CLIENT_BYTES);
+    outbox.connect(stream, &scene.2);
+    tell(&outbox, END_AGAIN);
+    outbox.flushed(LAST_FLUSH).await;
+    outbox.close();
+    drop(client.presence);
+    Ok(())
 }
 
 async fn attend(

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,9 +15,9 @@ use rustix::process::Pid;
 use trunkline_gateway::{GREETING, LATEST_GREETING};
 use trunkline_keeper::keep_descriptors_from_programs;
 
-use crate::shared::directory::RuntimeDirectory;
-use crate::shared::hello::{ClientHello, RuntimeHello, refused};
-use crate::shared::process::{is_absence, is_at_work, peer};
+use crate::shared::directory::{RuntimeDirectory, draining_id};
+use crate::shared::hello::{Ask, ClientHello, RuntimeHello, is_elsewhere, refused};
+use crate::shared::process::{RuntimeProcess, is_absence, is_at_work, is_traced, peer};
 use crate::shared::runtime::{READY, TAKEN};
 
 /// A runtime that needs longer to open its socket is of no use.
@@ -60,16 +62,48 @@ enum Attempt {
     Absent,
     /// It ends just now, or another one is being started.
     Passing,
+    /// It is not this client's any more.
+    Elsewhere,
 }
 
 impl RuntimeLink<'_> {
     /// Finds the runtime that is this client's now, and connects to it.
     pub(super) fn connect_again(&mut self, last_question: u32) -> Result<Connected, String> {
+        self.look_again();
+        self.connect(last_question)
+    }
+
+    fn look_again(&mut self) {
         // A config that is broken now leads to the runtime that had read it before.
         if let Ok(Some(at)) = (self.locate)() {
             self.at = at;
         }
-        self.connect(last_question)
+    }
+
+    /// The runtime with this process, if it hangs: it has greeted nobody for as long as it was waited for.
+    pub(super) fn hung(&self, pid: Pid) -> Option<RuntimeProcess> {
+        let number = u32::try_from(pid.as_raw_nonzero().get()).ok()?;
+        let directory = &self.at.directory;
+        // It may have been told to end, and hang in doing so.
+        for id in [self.at.id.clone(), draining_id(&self.at.id, number)] {
+            let Ok(stream) = directory.connect(&id) else { continue };
+            if peer(&stream) != Ok(pid) {
+                continue;
+            }
+            return match greeted(stream, pid, &RuntimeHello::Ask(Ask::Status)) {
+                Err(error) if is_silence(&error) && !is_traced(pid) => {
+                    let process = RuntimeProcess::of(directory, &id).ok().flatten();
+                    process.filter(|process| process.pid == pid)
+                }
+                _ => None,
+            };
+        }
+        None
+    }
+
+    /// The process that listens where this client's runtime is to be.
+    pub(super) fn listener(&self) -> Option<Pid> {
+        peer(&self.at.directory.connect(&self.at.id).ok()?).ok()
     }
 
     /// Waits for the runtime, bounded. The error says why there is none.
@@ -82,6 +116,7 @@ impl RuntimeLink<'_> {
                 Attempt::Connected(connected) => return Ok(connected),
                 Attempt::Absent => self.start()?,
                 Attempt::Passing => {}
+                Attempt::Elsewhere => self.look_again(),
             }
             if Instant::now() > deadline {
                 let path = self.at.directory.file(&self.at.id, "sock");
@@ -112,6 +147,7 @@ impl RuntimeLink<'_> {
         };
         let pid = peer(&stream)?;
         match greeted(stream, pid, &RuntimeHello::Client(self.hello.clone())) {
+            Ok((_, line, _)) if is_elsewhere(&line) => Ok(Attempt::Elsewhere),
             Ok((stream, line, ahead)) => match refused(&line) {
                 Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
                 None => Ok(Attempt::Connected(Connected { stream, ahead })),
@@ -133,13 +169,13 @@ impl RuntimeLink<'_> {
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
         // One front starts it; the others that have lost the same runtime wait for its socket.
-        let starting = self.at.directory.lock(&format!("{}-start", self.at.id)).map_err(told)?;
+        let starting = self.at.directory.lock_start(&self.at.id).map_err(told)?;
         let Some(_starting) = starting else { return Ok(()) };
         // Whoever waits for the end of a pipe that our client has left open waits for the client, not for a
         // runtime that outlives it.
         keep_descriptors_from_programs();
-        let mut command = Command::new(program());
-        command.args(&self.at.arguments).current_dir(&self.at.cwd);
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0(shown_name()).args(&self.at.arguments).current_dir(&self.at.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(told)?;
         let Some(word) = child.stdout.take().and_then(word) else {
@@ -169,6 +205,29 @@ impl RuntimeLink<'_> {
     }
 }
 
+impl RuntimeLink<'_> {
+    /// Starts a gateway for this client alone, which ends with this process. The error says why not; `None`: the config
+    /// cannot be used.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is no server: it has a keeper for those, and ends when its standard input does"
+    )]
+    pub(super) fn start_alone(&mut self) -> Result<Connected, Option<String>> {
+        if matches!((self.locate)(), Ok(None)) {
+            return Err(None);
+        }
+        let told = |error: io::Error| Some(format!("nor can servers be started: {error}"));
+        let (stream, its_own) = UnixStream::pair().map_err(told)?;
+        let mut command = Command::new(OWN_PROGRAM);
+        command.arg0(shown_name()).args(["runtime", "--id", &self.at.id]);
+        command.args(std::env::args_os().skip(1)).arg("--no-shared");
+        command.stdin(OwnedFd::from(its_own.try_clone().map_err(told)?));
+        command.stdout(OwnedFd::from(its_own));
+        self.started.push(command.spawn().map_err(told)?);
+        Ok(Connected { stream, ahead: Vec::new() })
+    }
+}
+
 /// What a runtime says when it is ready, or nothing if it has ended. `None`: it says nothing for long.
 fn word(mut stdout: ChildStdout) -> Option<Vec<u8>> {
     let deadline = Instant::now() + PATIENCE;
@@ -189,13 +248,12 @@ fn word(mut stdout: ChildStdout) -> Option<Vec<u8>> {
     }
 }
 
-/// This program as it runs, also when its file was replaced. By its path where that is still it, for `ps`.
-fn program() -> PathBuf {
-    let running = PathBuf::from("/proc/self/exe");
-    match std::env::current_exe() {
-        Ok(path) if path.exists() => path,
-        _ => running,
-    }
+/// This program as it runs: its file may be replaced at any moment, and the runtime of a front is of the same build.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What the runtime's command line begins with, for people who list processes.
+fn shown_name() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("trunkline"))
 }
 
 /// Says hello. The stream, the line of the answer, and what came behind it. An error that [`is_silence`]: the

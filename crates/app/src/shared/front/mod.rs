@@ -4,6 +4,7 @@ mod link;
 mod relay;
 mod requests;
 mod run;
+mod watch;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use trunkline_gateway::{own_stdin, own_stdout};
+use rustix::process::Signal;
+use trunkline_gateway::{RUNTIME_SIGNALLED, own_stdin, own_stdout};
 
 use super::link::{Connected, RuntimeLink};
 use super::relay::{Relay, RuntimeEnding};
+use super::watch::SilenceWatch;
+use crate::shared::process::{RuntimeProcess, peer};
 use crate::{FAILED, OK, console, logging, memory};
 
 /// A runtime that lived so long was well.
@@ -37,6 +40,7 @@ struct Front<'l> {
     is_small: bool,
     /// Runtimes in a row that have not lived long.
     crashes: u32,
+    watch: Option<SilenceWatch>,
     /// The runtime was told that the client writes no more.
     is_half_closed: bool,
 }
@@ -60,6 +64,7 @@ pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::
         connected_at: Instant::now(),
         is_small: false,
         crashes: 0,
+        watch: SilenceWatch::new(),
         is_half_closed: false,
     };
     front.adopt(first)?;
@@ -88,12 +93,15 @@ impl Front<'_> {
                 return Ok(FrontEnd::Served);
             }
             if self.runtime.is_none() && self.is_runtime_needed() {
-                if let Err(why) = self.reconnect() {
+                if let Err(why) = self.reconnect().or_else(|why| self.go_on_alone(&why)) {
                     self.relay.give_up();
                     self.write_last_answers();
                     return Ok(FrontEnd::NoRuntime(why));
                 }
                 continue;
+            }
+            if self.runtime.is_some() && self.relay.has_open_requests() {
+                self.watch.iter_mut().for_each(SilenceWatch::begin);
             }
             let ready = self.wait()?;
             if ready.client_gone {
@@ -108,7 +116,25 @@ impl Front<'_> {
             }
             if ready.runtime {
                 self.read_runtime();
+            } else if ready.watch {
+                self.look_after_runtime();
             }
+        }
+    }
+
+    /// Nothing was heard for long, and the client waits. A runtime that answers others is well, and the call takes
+    /// its time. One that hangs would keep all its clients for ever: it is ended, which is then noticed like any loss.
+    fn look_after_runtime(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        let (Some(runtime), true) = (&self.runtime, watch.take_silence()) else { return };
+        if !self.relay.has_open_requests() {
+            return;
+        }
+        let hung = peer(runtime).ok().and_then(|pid| self.link.hung(pid));
+        let was_suspect = watch.note_hung(hung.is_some());
+        // Twice in a row: the machine may have been busy.
+        if let Some(process) = hung.filter(|_| was_suspect) {
+            end_hung(&process);
         }
     }
 
@@ -129,7 +155,7 @@ impl Front<'_> {
         let (relay, none) = (&self.relay, PollFlags::empty());
         // Not read while the other side is behind: memory stays bounded, and nothing is lost.
         let read_client = !relay.to_runtime.is_crowded();
-        let mut fds = Vec::with_capacity(3);
+        let mut fds = Vec::with_capacity(4);
         let wants_out = |is_wanted: bool| if is_wanted { PollFlags::OUT } else { none };
         fds.push(PollFd::new(&self.stdout, wants_out(!relay.to_client.is_empty())));
         // Left out if nothing is wanted of it: its end would be told over and over.
@@ -143,6 +169,9 @@ impl Front<'_> {
         if let Some(stdin) = self.stdin.as_ref().filter(|_| read_client) {
             fds.push(PollFd::new(stdin, PollFlags::IN));
         }
+        if let Some(watch) = &self.watch {
+            fds.push(PollFd::new(watch, PollFlags::IN));
+        }
         let idle = (!self.is_small).then_some(&IDLE);
         let is_idle = match poll(&mut fds, idle) {
             Ok(ready) => ready == 0,
@@ -152,7 +181,9 @@ impl Front<'_> {
         let mut events = fds.iter().map(PollFd::revents);
         let stdout = events.next().unwrap_or(none);
         let runtime = runtime.and_then(|_| events.next()).unwrap_or(none);
-        let client = events.next().unwrap_or(none);
+        let client = self.stdin.as_ref().filter(|_| read_client);
+        let client = client.and_then(|_| events.next()).unwrap_or(none);
+        let watch = events.next().unwrap_or(none);
         let readable = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
         Ok(Ready {
             // The reading end of a pipe is closed (ERR), or the other end of a socket (HUP): told also if
@@ -160,6 +191,7 @@ impl Front<'_> {
             client_gone: stdout.intersects(PollFlags::ERR | PollFlags::HUP),
             client: client.intersects(readable),
             runtime: runtime.intersects(readable) && read_runtime,
+            watch: watch.intersects(PollFlags::IN),
             is_idle,
         })
     }
@@ -191,6 +223,7 @@ impl Front<'_> {
         match read(runtime.as_fd(), self.relay.runtime_room()) {
             Ok(count @ 1..) => {
                 self.is_small &= count < LARGE_READ;
+                self.watch.iter_mut().for_each(SilenceWatch::heard);
                 self.relay.take_from_runtime();
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -255,15 +288,34 @@ impl Front<'_> {
     }
 
     fn reconnect(&mut self) -> Result<(), String> {
-        let found = self.link.connect_again(self.relay.last_question())?;
+        let last_question = self.relay.last_question();
+        let found = self.link.connect_again(last_question).or_else(|why| {
+            // It has not greeted us; if it greets nobody, another one has to be started.
+            let hung = self.link.listener().and_then(|pid| self.link.hung(pid)).ok_or(why)?;
+            end_hung(&hung);
+            self.link.connect_again(last_question)
+        })?;
         self.relay.runtime_found();
         self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))
+    }
+
+    /// The client needs servers and no runtime can be had: it gets its own.
+    fn go_on_alone(&mut self, why: &str) -> Result<(), String> {
+        let found = self.link.start_alone().map_err(|also| match also {
+            Some(also) => format!("{why}; {also}"),
+            None => why.to_owned(),
+        })?;
+        let said = format!("servers are started for this client alone: {why}");
+        console::problem(&format!("warning: {said}\n"), OK);
+        self.relay.runtime_found();
+        self.adopt(found).map_err(|error| format!("{why}; {error}"))
     }
 
     fn adopt(&mut self, connected: Connected) -> io::Result<()> {
         let Connected { stream, ahead } = connected;
         stream.set_nonblocking(true)?;
         self.connected_at = Instant::now();
+        self.watch.iter_mut().for_each(SilenceWatch::heard);
         self.is_small = false; // finding it took memory
         self.runtime = Some(stream);
         self.relay.runtime_room().extend_from_slice(&ahead);
@@ -302,9 +354,25 @@ impl Front<'_> {
     }
 }
 
+/// Ends a runtime that hangs. Its keeper ends its servers.
+fn end_hung(process: &RuntimeProcess) {
+    let said = match process.signal(Signal::KILL) {
+        Ok(()) => format!(
+            "the shared runtime (pid {}) hung and was ended; another one is started",
+            process.pid
+        ),
+        Err(why) => format!("the shared runtime hangs: {why}"),
+    };
+    console::problem(&format!("warning: {said}\n"), OK);
+    // Until then its socket cannot be another's.
+    process.ends_within(RUNTIME_SIGNALLED);
+}
+
 struct Ready {
     /// Nothing has happened for a while.
     is_idle: bool,
+    /// The watch has rung.
+    watch: bool,
     client: bool,
     runtime: bool,
     client_gone: bool,

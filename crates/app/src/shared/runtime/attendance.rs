@@ -60,7 +60,8 @@ pub(super) struct Presence {
 }
 
 impl Attendance {
-    pub(super) fn enter(self: &Arc<Self>, hello: &ClientHello) -> Presence {
+    /// `None`: it has to look for another runtime. It may have read the config before an edit and come behind it.
+    pub(super) fn enter(self: &Arc<Self>, hello: &ClientHello) -> Option<Presence> {
         let mut clients = self.clients.lock();
         let number = clients.last().map_or(0, |last| last.number + 1);
         let dismissed = Arc::new(Notify::new());
@@ -72,14 +73,15 @@ impl Attendance {
             variables: hello.variables.clone(),
             dismissed: Arc::clone(&dismissed),
         };
-        // It may have read the config before the edit, and come behind it.
-        if self.common.lock().as_ref().is_some_and(|common| !common.are_those_of(&client)) {
-            dismissed.notify_one();
+        let is_parted =
+            self.common.lock().as_ref().is_some_and(|common| !common.are_those_of(&client));
+        if is_parted || self.is_ending() {
+            return None;
         }
         clients.push(client);
         // The client that came last decides how long its servers stay.
         self.now.send_replace((clients.len(), Some(hello.linger)));
-        Presence { attendance: Arc::clone(self), number, dismissed }
+        Some(Presence { attendance: Arc::clone(self), number, dismissed })
     }
 
     pub(super) fn clients(&self) -> Vec<Attendant> {
@@ -176,8 +178,8 @@ mod tests {
     #[tokio::test]
     async fn a_runtime_stays_as_long_as_its_last_client_wanted() {
         let attendance = Arc::new(Attendance::default());
-        let first = attendance.enter(&hello(500_000));
-        let second = attendance.enter(&hello(60));
+        let enter = |linger| attendance.enter(&hello(linger)).expect("it is welcome");
+        let (first, second) = (enter(500_000), enter(60));
         assert_eq!(attendance.clients().len(), 2);
         let pause = Duration::from_millis(80);
         let mut lingered = std::pin::pin!(attendance.lingered(Duration::ZERO, || false));
@@ -186,7 +188,7 @@ mod tests {
         drop(first);
         assert!(!ends_within(pause).await, "one client is here");
         drop(second);
-        let third = attendance.enter(&hello(60));
+        let third = enter(60);
         assert!(!ends_within(pause).await, "another one has come in time");
         let begun = std::time::Instant::now();
         drop(third);
@@ -202,7 +204,7 @@ mod tests {
             let hello = ClientHello { variables: variables(value), ..hello(1) };
             attendance.enter(&hello)
         };
-        let [same, other] = ["a", "b"].map(enter);
+        let [same, other] = ["a", "b"].map(|value| enter(value).expect("it is welcome"));
         let is_dismissed = async |presence: &Presence| {
             let waited = tokio::time::timeout(Duration::ZERO, presence.dismissed.notified());
             waited.await.is_ok()
@@ -216,8 +218,9 @@ mod tests {
         assert!(!is_dismissed(&same).await && is_dismissed(&other).await);
         drop(other);
         parted.await;
-        let late = ["a", "b"].map(enter);
-        assert!(!is_dismissed(&late[0]).await && is_dismissed(&late[1]).await);
+        assert!(enter("a").is_some() && enter("b").is_none(), "one that differs comes too late");
+        attendance.set_ending();
+        assert!(enter("a").is_none(), "nobody comes to a runtime that ends");
     }
 
     #[tokio::test]

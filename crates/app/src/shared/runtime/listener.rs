@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -21,7 +21,7 @@ use trunkline_gateway::{Fleet, HealthVerdict, SocketClient, SocketOrder};
 use super::attendance::Attendance;
 use super::{OwnSocket, report};
 use crate::client::did_you_mean;
-use crate::shared::hello::{Ask, ClientHello, RuntimeHello, WELCOME, refusal};
+use crate::shared::hello::{Ask, ClientHello, ELSEWHERE, RuntimeHello, WELCOME, refusal};
 
 /// A peer that says no hello for so long is not waited for.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -149,6 +149,10 @@ impl Reception {
     }
 
     async fn attach(&self, mut stream: UnixStream, hello: ClientHello) {
+        let Some(presence) = self.attendance.enter(&hello) else {
+            // It may have gone; else it looks again.
+            return drop(stream.write_all(ELSEWHERE.as_bytes()).await);
+        };
         if stream.write_all(WELCOME.as_bytes()).await.is_err() {
             return;
         }
@@ -159,7 +163,6 @@ impl Reception {
                 return;
             }
         }
-        let presence = self.attendance.enter(&hello);
         let Ok(socket) = stream.into_std() else { return };
         let client = SocketClient {
             socket: socket.into(),
@@ -214,19 +217,25 @@ impl Reception {
     }
 }
 
-/// The file that the program was started from.
+/// The program that this process runs: device, inode and time of its file.
 #[derive(Debug)]
 pub(crate) struct ProgramFile(Option<(u64, u64, i64)>);
 
 impl ProgramFile {
-    pub(crate) fn now() -> Self {
-        let about = || std::fs::metadata(std::env::current_exe().ok()?).ok();
-        Self(about().map(|about| (about.dev(), about.ino(), about.mtime())))
+    /// Also one whose file was replaced before this process came so far.
+    pub(crate) fn running() -> Self {
+        Self::at(Path::new("/proc/self/exe"))
     }
 
-    /// Is there another one at its place?
+    fn at(path: &Path) -> Self {
+        let about = std::fs::metadata(path).ok();
+        Self(about.map(|about| (about.dev(), about.ino(), about.mtime())))
+    }
+
+    /// Is there another one at its place, or none?
     pub(super) fn is_replaced(&self) -> bool {
-        Self::now().0 != self.0
+        // An error: nobody can tell.
+        std::env::current_exe().is_ok_and(|path| Self::at(&path).0 != self.0)
     }
 }
 

@@ -39,8 +39,10 @@ pub(crate) struct OwnSocket {
 impl OwnSocket {
     /// Makes this process the runtime of this id. `None`: another runtime owns its socket.
     pub(crate) fn open(id: &str, environment: &Environment) -> Result<Option<Self>, String> {
-        // Not the leader's to do where it was started by hand; nothing depends on it.
+        // Not the leader's to do where it was started by hand; nothing depends on it, nor on the name.
         let _ = rustix::process::setsid();
+        // What `ps` and `top` show: a front starts it by another path.
+        let _ = rustix::thread::set_name(c"trunkline");
         // Sockets and files of a runtime are for this user alone.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
         let directory = RuntimeDirectory::open(environment)?;
