@@ -24,6 +24,7 @@ mod own;
 mod pages;
 mod peers;
 mod people;
+mod pins;
 mod platform;
 mod platform_foreign;
 mod platform_issuer;

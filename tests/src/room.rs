@@ -31,6 +31,8 @@ pub const MARK: &str = "TRUNKLINE_TEST_ROOM";
 
 /// The variable that says where a gateway remembers what servers said: never in the user's own cache.
 pub const CACHE: &str = "TRUNKLINE_CACHE";
+/// Where a gateway keeps what was approved of servers' definitions.
+pub const PINS: &str = "TRUNKLINE_PINS";
 
 /// The variable that says whether the clients of a config share a runtime. The kit says `off` unless a test
 /// wants it: what a test starts must not outlive it, nor be found by another one.
@@ -85,7 +87,7 @@ impl Room {
 
     /// What every gateway of this room has in its environment.
     pub(crate) fn mark(&self, command: &mut Command) {
-        command.env(MARK, self.marker());
+        command.env(MARK, self.marker()).env(PINS, self.fresh_pins());
         if self.is_hurried {
             command.env(WAIT_DIVISOR, HURRY.to_string());
         }
@@ -169,6 +171,15 @@ impl Room {
         }
         static NEXT: AtomicU32 = AtomicU32::new(0);
         self.path(&format!("remembered-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Pins of its own for each gateway, for the same reason.
+    fn fresh_pins(&self) -> PathBuf {
+        if self.is_shared {
+            return self.path("pins");
+        }
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        self.path(&format!("pins-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The gateway, started and initialised with the newest legacy revision.

@@ -21,6 +21,7 @@ mod memory;
 mod nesting;
 mod openness;
 mod own_config;
+mod pins;
 mod rest;
 mod schema;
 mod serve_view;
@@ -128,6 +129,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Top(asked) => commands::top::run(&asked, environment),
         Command::Servers(asked) => commands::servers::run(&asked, environment),
         Command::Cache(asked) => commands::cache::run(&asked, environment),
+        Command::Review(asked) => commands::review::run(&asked, environment),
         Command::Completions(asked) => commands::shell::completions(&asked),
         Command::Man(asked) => commands::shell::man(&asked),
         Command::Uninstall(uninstall) => commands::install::uninstall(&uninstall, environment),

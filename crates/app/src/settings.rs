@@ -10,7 +10,8 @@ use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, Ser
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{
-    Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart, RunPolicy, ShownTools,
+    Declared, GatewayInfo, Inherited, Limits, Logins, Options, PinHome, Restart, RunPolicy,
+    ShownTools,
 };
 use trunkline_http::reach::Policy;
 
@@ -21,6 +22,7 @@ use crate::environment::Environment;
 use crate::logins;
 use crate::nesting::{self, ConfigChain, Loop};
 use crate::own_config;
+use crate::pins;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -226,12 +228,15 @@ pub(crate) fn options(
     let mut inherited = inherited(wanted, environment);
     inherited.set(nesting::VARIABLE, &chain.value());
     let logins = logins::of(&config.servers, environment);
-    Ok(Options {
+    let pins = pins::home(environment).filter(|_| !wanted.simple);
+    let mut options = Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
         custom: config.custom,
         inherited,
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
-    })
+    };
+    options.shown.pins = pins.map(|files| Arc::new(files) as Arc<dyn PinHome>);
+    Ok(options)
 }
 
 /// What the gateway needs for servers that no config file names.
@@ -248,6 +253,7 @@ pub(crate) fn remote_options(
         shown: ShownTools {
             exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
             preset: wanted.servers.preset.clone(),
+            pins: None,
         },
         info: wanted.face(),
         limits: wanted.limits(),

@@ -7,6 +7,7 @@ mod instructions;
 pub mod jsonc;
 mod listing;
 pub mod name;
+pub mod pins;
 pub mod place;
 mod template;
 
@@ -16,6 +17,7 @@ pub use assemble::{
 };
 pub use instructions::{ServerWords, instructions};
 pub use listing::{
-    CacheHint, ListKind, Listing, ListingEntry, NotAList, ParamHeader, Tool, param_headers,
+    CacheHint, ListKind, Listing, ListingEntry, NotAList, ParamHeader, Substitute, Tool,
+    param_headers,
 };
 pub use template::template_matches;

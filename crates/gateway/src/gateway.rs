@@ -26,6 +26,7 @@ use crate::known_listings::KnownListings;
 use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
+use crate::pins::PinHome;
 use crate::pump::{FlushSet, Pump};
 use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
@@ -69,6 +70,8 @@ pub struct ShownTools {
     pub exposure: Exposure,
     /// The preset of the config that chooses among servers and tools.
     pub preset: Option<String>,
+    /// Keeps what was approved of their definitions; `None`: nothing is pinned.
+    pub pins: Option<Arc<dyn PinHome>>,
 }
 
 #[derive(Debug)]
@@ -116,6 +119,7 @@ impl Gateway {
             logins: options.logins.clone(),
             declared: supervisor.declared.clone(),
             listings: options.listings.map(Arc::new),
+            pins: options.shown.pins.clone(),
             waits_for_restart: options.run.restart == Restart::Always,
             patience: options.limits.start,
             run: options.run,
@@ -123,7 +127,7 @@ impl Gateway {
             ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let ShownTools { exposure, preset } = options.shown;
+        let ShownTools { exposure, preset, .. } = options.shown;
         let any = View::new(Arc::clone(&registry), options.naming).exposing(exposure);
         let any = any.preset(preset.map(Arc::from));
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));

@@ -22,6 +22,7 @@ mod limits;
 mod local;
 mod lock;
 mod login;
+mod pins;
 mod pump;
 mod registry;
 mod router;
@@ -55,6 +56,10 @@ pub use limits::{
 };
 pub use local::{LocalClient, LocalError, News};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
+pub use pins::{
+    KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
+    ReviewError,
+};
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{

@@ -97,6 +97,16 @@ pub(crate) const REMEMBERED_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) const SEEN_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const STALE_TEMPORARY: Duration = Duration::from_secs(60 * 60);
 
+/// What is pinned: the bytes of one server's record (longer definitions are known by their hashes only), the
+/// records there may be (an entry that is edited leaves one behind), the changes of one listing that have a log
+/// line each, how long a server waits for its pins (a store may not answer), and how long it takes until pins
+/// that could not be read are tried again.
+pub(crate) const LARGEST_PIN_RECORD: u64 = 16 * 1024 * 1024;
+pub(crate) const PIN_RECORDS: usize = 1024;
+pub(crate) const NOTICED_CHANGES: usize = 20;
+pub(crate) const PINS_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const PINS_RETRY: Duration = Duration::from_secs(10);
+
 /// Names that a wrong one is compared with where it came in: some microseconds each. Where there are
 /// more, that is done beside the thread that moves bytes.
 pub(crate) const NAMES_AT_ONCE: usize = 256;

@@ -2,9 +2,9 @@
 
 use crate::audit::{self, AuditKey, NewAudit};
 use crate::error::StoreError;
-use crate::records::{CredentialRecord, GrantRecord, KeyRecord, ServerRecord};
+use crate::records::{CredentialRecord, GrantRecord, KeyRecord, PinsRecord, ServerRecord};
 use crate::records::{SkillRecord, ToolSkillsRecord};
-use crate::records::{credential, grant, key, server, setting, skill};
+use crate::records::{credential, grant, key, pins, server, setting, skill};
 use crate::session::Session;
 
 #[derive(Debug, Clone)]
@@ -46,6 +46,11 @@ pub enum Change {
     PutSetting {
         name: String,
         value: Vec<u8>,
+    },
+    /// Stale if it has another revision than this, or if there is one and none was expected.
+    PutPins {
+        record: PinsRecord,
+        expected: Option<i64>,
     },
     PutSkill(SkillRecord),
     PutToolSkills(ToolSkillsRecord),
@@ -104,6 +109,7 @@ async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> 
             grant::delete(session, &server_id, &issuer, &principal).await
         }
         Change::PutSetting { name, value } => setting::put(session, &name, value).await,
+        Change::PutPins { record, expected } => pins::put(session, record, expected).await,
         Change::PutSkill(record) => skill::put(session, record).await,
         Change::PutToolSkills(record) => skill::put_of_tools(session, vec![record]).await,
         Change::DeleteToolSkills { server_id, name } => {

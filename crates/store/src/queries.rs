@@ -5,8 +5,12 @@ use std::time::Duration;
 use crate::error::StoreError;
 use crate::limits::PAGE;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
-use crate::records::{PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord};
-use crate::records::{ToolSkillsRecord, credential, grant, health, key, lease, pending, server};
+use crate::records::{
+    PendingLogin, PinsRecord, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
+};
+use crate::records::{
+    ToolSkillsRecord, credential, grant, health, key, lease, pending, pins, server,
+};
 use crate::records::{WebSession, WebSessionEnds, setting, skill, tool, web_session};
 use crate::store::Store;
 
@@ -88,6 +92,12 @@ queries! {
     read keys[after](limit: usize) -> Vec<KeyRecord> = key::list;
     /// When these keys, by id, were last used.
     write touch_keys[](uses: Vec<(String, i64)>) -> () = key::touch;
+
+    read pins[entry]() -> Option<PinsRecord> = pins::get;
+    /// Those in which something waits for a person, by server; the last first.
+    read waiting_pins[]() -> Vec<PinsRecord> = pins::waiting;
+    /// Another number means that somebody has decided something.
+    read pins_mark[]() -> i64 = pins::mark;
 
     read setting[name]() -> Option<Vec<u8>> = setting::get;
     write put_setting[name](value: Vec<u8>) -> () = setting::put;

@@ -24,6 +24,7 @@ fn screens(platform: &Platform, server: &str) -> Vec<String> {
         "/tools?q=issue",
         "/tools?q=zzzz&server=nobody",
         "/skills",
+        "/review",
         "/skills/database/edit",
         "/skills/database/remove",
         "/?span=1h",

@@ -5,6 +5,7 @@ mod forms;
 mod live;
 mod nowhere;
 mod plain;
+mod review;
 mod roles;
 mod safety;
 mod servers;
@@ -22,12 +23,13 @@ fn echoing<'a>(room: &'a Room, name: &str) -> Fake<'a> {
 }
 
 /// Every screen that is there without anything being there, and the least role that sees it.
-const SCREENS: [(&str, &str); 9] = [
+const SCREENS: [(&str, &str); 10] = [
     ("/", "viewer"),
     ("/servers", "viewer"),
     ("/servers/new", "operator"),
     ("/tools", "viewer"),
     ("/skills", "viewer"),
+    ("/review", "operator"),
     ("/activity", "operator"),
     ("/clients", "viewer"),
     ("/settings", "viewer"),

@@ -53,6 +53,8 @@ fn every_change_is_for_its_role_and_those_above() {
             ("/skills".to_owned(), "operator"),
             ("/skills/suggestions/nobody/approve".to_owned(), "operator"),
             ("/skills/suggestions/nobody/reject".to_owned(), "operator"),
+            ("/review/nobody/approve".to_owned(), "operator"),
+            ("/review/nobody/reject".to_owned(), "operator"),
             ("/servers/nobody/login".to_owned(), "operator"),
             ("/servers/nobody/logout".to_owned(), "operator"),
             ("/clients/keys".to_owned(), "admin"),

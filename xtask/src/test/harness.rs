@@ -111,6 +111,8 @@ impl Running {
         let label = job.program.label.clone();
         run::announce(&format!("{label}: {} tests", job.tests.len()));
         let mut command = Command::new(&job.program.path);
+        // What tests start without a place of its own must not pin anything in the developer's home.
+        command.env("TRUNKLINE_PINS", "off");
         command.current_dir(&job.program.folder).envs(programs::environment());
         command.arg(format!("--test-threads={threads}"));
         if let Some(url) = postgres {

@@ -10,6 +10,7 @@ mod login;
 mod own;
 mod platform;
 mod remote;
+mod review;
 mod servers;
 mod setup;
 mod shell;
@@ -36,6 +37,7 @@ pub(crate) use platform::{
 pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
+pub(crate) use review::{ReviewArgs, ReviewChoice, ReviewCommand};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
@@ -128,6 +130,8 @@ pub(crate) enum Command {
     Servers(ServersArgs),
     /// What is remembered of servers between two starts: show it, or forget it
     Cache(CacheArgs),
+    /// Definitions of servers that have changed since they were approved: show, approve, reject them
+    Review(ReviewArgs),
     /// The shared runtimes of this user: clients, servers, processes, memory
     Ps(Ps),
     /// Stop a shared runtime and its servers; clients start another one when they need it

@@ -10,7 +10,7 @@ use trunkline_control::figures::millis;
 use trunkline_gateway::{Failure, Gateway, KnownListings, State, Status};
 
 use crate::cli::Check;
-use crate::client::columns;
+use crate::client::{columns, counted};
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::starting::settled;
 use crate::environment::Environment;
@@ -178,6 +178,7 @@ impl Row {
             put("server", json!(status.identity));
             put("tools", json!(self.exposed));
             put("offered", json!(status.tools));
+            put("waiting", json!(status.waiting));
             put("start_ms", json!(status.started_in.map(|time| time.as_secs_f64() * 1000.0)));
             if let State::Failed(failure) = &status.state {
                 put("phase", json!(failure.phase.to_string()));
@@ -215,7 +216,13 @@ pub(super) fn table(rows: &[Row], paint: Paint) -> String {
     let running = rows.iter().filter(|row| row.state() == "running").count();
     let offered = rows.iter().filter_map(|row| Some(row.status.as_ref()?.tools)).sum();
     let tools = share(rows.iter().map(|row| row.exposed).sum(), offered);
+    let waiting: usize = rows.iter().filter_map(|row| Some(row.status.as_ref()?.waiting)).sum();
     out.push_str(&format!("\n{running} of {} servers running, {tools} tools\n", rows.len()));
+    if waiting > 0 {
+        let (what, verb) =
+            (counted(waiting, "definition"), if waiting == 1 { "waits" } else { "wait" });
+        out.push_str(&format!("{what} {verb} to be looked at: trunkline review\n"));
+    }
     out
 }
 

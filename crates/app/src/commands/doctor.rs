@@ -18,8 +18,8 @@ use crate::commands::install::user_folders;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::commands::starting::settled;
 use crate::doctor::{
-    Finding, Grade, Installed, Offered, Served, data_dir, harmless, installed, json, mismatch,
-    names, programs, readable_secrets, repeated, start, words,
+    Finding, Grade, Installed, Offered, Served, changed, data_dir, harmless, installed, json,
+    mismatch, names, programs, readable_secrets, repeated, start, words,
 };
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
@@ -182,6 +182,7 @@ fn living(
         // time.
         let is_known = seen.findings.iter().any(known);
         seen.findings.extend(start(server, status).filter(|_| !is_known));
+        seen.findings.extend(changed(server, status));
     }
     let separator = asked.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
     let offered = offered(&tools, &statuses, separator);

@@ -18,6 +18,7 @@ mod platform;
 pub(crate) mod prompts;
 mod reload;
 pub(crate) mod resources;
+pub(crate) mod review;
 mod running_serve;
 mod runtime;
 pub(crate) mod runtimes;

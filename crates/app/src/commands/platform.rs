@@ -244,6 +244,7 @@ impl PendingPlatform {
         };
         options.events = Some(sink.clone());
         options.reach = reach;
+        options.shown.pins = Some(plane.reviews().home());
         options.logins = Some(Arc::new(plane.logins().logins().clone()));
         // In the form in which the platform applies them: else it would see a difference and start every server a second time.
         options.servers = with_logins(std::mem::take(&mut options.servers));

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
-    ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, Restart, Signals,
+    ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, PinFiles, Restart, Signals,
 };
 use trunkline_http::Url;
 use trunkline_store::StoreUrl;
@@ -26,7 +26,7 @@ use crate::listen::Guarded;
 use crate::logging::NOTICE;
 use crate::openness::{AccessFlags, Openness};
 use crate::settings::{self, StartOptions, TOKEN};
-use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
+use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -141,7 +141,8 @@ async fn listen(
         );
     }
     let front = front(serve, listener, token, environment);
-    let plan = ServePlan { platform, traced, options, front };
+    let pins = pins::home(environment).filter(|_| platform.is_none());
+    let plan = ServePlan { platform, traced, options, front, pins };
     // Boxed: by far the largest future here, and the caller holds the others (clippy::large_futures).
     let served = Box::pin(plan.serve(reload, signals, || ready(address, greet))).await;
     match served {
@@ -156,6 +157,8 @@ struct ServePlan {
     traced: Option<trace::TraceSettings>,
     options: Options,
     front: HttpOptions,
+    /// Where it is kept what was approved, if that is in files.
+    pins: Option<PinFiles>,
 }
 
 impl ServePlan {
@@ -166,7 +169,7 @@ impl ServePlan {
         signals: Option<Signals>,
         ready: impl FnOnce(),
     ) -> io::Result<()> {
-        let Self { platform, traced, mut options, mut front } = self;
+        let Self { platform, traced, mut options, mut front, pins } = self;
         let mut signals = signals.map_or_else(|| Signals::new(OnHangup::Reload), Ok)?;
         // Heard from here on: one that comes before everything runs is not lost.
         let reload = reload.on_hangup()?;
@@ -206,6 +209,7 @@ impl ServePlan {
         let served = tokio::select! {
             served = gateway.serve_http(front) => served,
             never = reload.run(apply) => match never {},
+            never = pins::follow(pins, &fleet) => match never {},
             never = memory::give_back() => match never {},
         };
         close(platform.as_ref(), tracer.as_ref()).await;

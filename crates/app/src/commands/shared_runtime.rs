@@ -20,7 +20,7 @@ use crate::shared::runtime::{
     Attendance, OwnSocket, ProgramFile, Reception, TAKEN, detach, forget_logs,
 };
 use crate::shared::{RuntimeIdentity, depends_on_directory};
-use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
+use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins};
 
 /// Lines for the standard error of clients that may wait for one that is slow.
 const NOTICES: usize = 256;
@@ -94,6 +94,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
             served = gateway.serve_sockets(ordered) => served,
             received = reception.receive(socket) => match received? {},
             never = reload.run(apply) => match never {},
+            never = pins::follow(pins::home(environment), &fleet) => match never {},
             never = memory::give_back() => match never {},
         }
     });

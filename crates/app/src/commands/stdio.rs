@@ -11,7 +11,7 @@ use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::settings::{self, StartOptions};
 use crate::shared::{self, Fronted};
-use crate::{OK, USAGE, console, listing_cache};
+use crate::{OK, USAGE, console, listing_cache, pins};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     let wanted = StartOptions::stdio(stdio);
@@ -46,6 +46,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         tokio::select! {
             served = gateway.serve_stdio() => served,
             never = reload.run(|servers, custom| Some(fleet.apply(servers, custom))) => match never {},
+            never = pins::follow(pins::home(environment), &fleet) => match never {},
         }
     });
     match served.and_then(|served| served) {

@@ -28,7 +28,7 @@ impl Grade {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) grade: Grade,
-    /// Which of the checks: `config`, `command`, `start`, `names`, `results`, `client`,
+    /// Which of the checks: `config`, `command`, `start`, `changed`, `names`, `results`, `client`,
     /// `double`, `port`, `open`, `data`.
     pub(crate) check: &'static str,
     /// The server, client or file it is about.

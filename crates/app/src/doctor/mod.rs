@@ -13,5 +13,5 @@ pub(crate) use entries::{Installed, installed, repeated};
 pub(crate) use finding::{Finding, Grade, json, words};
 pub(crate) use program::programs;
 pub(crate) use results::{harmless, mismatch};
-pub(crate) use starts::start;
+pub(crate) use starts::{changed, start};
 pub(crate) use tools::{Offered, Served, names};

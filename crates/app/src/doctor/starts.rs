@@ -1,4 +1,4 @@
-//! Reports servers that did not start, and those that start slowly.
+//! Reports servers that did not start, those that start slowly, and those that define something anew.
 
 use std::time::Duration;
 
@@ -31,6 +31,20 @@ pub(crate) fn start(server: &str, status: &Status) -> Option<Finding> {
         State::Running => slow(server, status.started_in?),
         State::Stopped | State::Idle => None,
     }
+}
+
+/// Definitions that have changed since they were approved, or are new, and that nobody has looked at.
+pub(crate) fn changed(server: &str, status: &Status) -> Option<Finding> {
+    (status.waiting > 0).then(|| {
+        let problem = match status.waiting {
+            1 => "1 of its definitions has changed since it was approved, or is new".to_owned(),
+            many => format!(
+                "{many} of its definitions have changed since they were approved, or are new"
+            ),
+        };
+        let fix = "look at the difference with `trunkline review`, then approve or reject it";
+        Finding::new(Grade::Warning, "changed", server, problem).fix(fix)
+    })
 }
 
 fn slow(server: &str, took: Duration) -> Option<Finding> {

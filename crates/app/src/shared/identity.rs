@@ -56,13 +56,15 @@ pub(crate) fn is_of_the_seat(name: &str) -> bool {
 }
 
 /// Variables of Trunkline itself that a runtime takes from the client that starts it.
-const OWN: [&str; 6] = [
+const OWN: [&str; 8] = [
     "TRUNKLINE_CACHE",
+    "TRUNKLINE_PINS",
     "TRUNKLINE_LOG",
     "MCP_PROXY_LOG_DIRECTORY_PATH",
     "MCP_PROXY_LOG_LEVEL",
     "TRUNKLINE_TEST_WAIT_DIVISOR",
     "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
 ];
 
 /// Everything that tells one runtime from another.

@@ -44,6 +44,8 @@ impl ConfigChecker<'_> {
         let mut servers = self.servers(&node.value, &at.key(&node.key.value));
         let run = self.run_rules(members, &at);
         servers.iter_mut().for_each(|server| server.run = server.run.or(run));
+        let on_change = self.on_change(members, &at);
+        servers.iter_mut().for_each(|server| server.on_change = server.on_change.or(on_change));
         if !full {
             return File { servers, ..File::default() };
         }

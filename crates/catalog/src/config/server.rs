@@ -45,7 +45,7 @@ impl ConfigChecker<'_> {
 
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
-        let run = self.run_rules(members, at);
+        let (run, on_change) = (self.run_rules(members, at), self.on_change(members, at));
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -73,6 +73,7 @@ impl ConfigChecker<'_> {
             login: None,
             calls,
             run,
+            on_change,
         })
     }
 

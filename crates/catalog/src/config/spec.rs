@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call_rules::CallRules;
+use super::on_change::OnChange;
 use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
 use super::selection::{SelectedTools, Selection};
@@ -54,6 +55,8 @@ pub struct ServerSpec {
     pub login: Option<String>,
     pub calls: CallRules,
     pub run: RunRules,
+    /// `None`: the default.
+    pub on_change: Option<OnChange>,
 }
 
 impl ServerSpec {

@@ -130,6 +130,14 @@ struct ListingRules {
     strict_headers: bool,
 }
 
+/// What stands in a list in the place of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Substitute<'s> {
+    Nothing,
+    /// Another definition under the same name, which stood in a listing before.
+    Definition(&'s [u8]),
+}
+
 /// The server's answer to a list request was not such a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its answer to {} has no `{}` array", .0.method(), .0.member())]
@@ -245,6 +253,27 @@ impl Listing {
         self.warnings = from.warnings;
     }
 
+    /// These lists with some entries defined in another way, or left out; `None`: the entry stays.
+    #[must_use]
+    pub fn substituted<'s>(
+        &self,
+        substitute: impl Fn(ListKind, &ListingEntry) -> Option<Substitute<'s>>,
+    ) -> Self {
+        let mut all = self.clone();
+        for kind in ListKind::ALL {
+            let list = all.list(kind);
+            let entries = std::mem::take(&mut list.entries);
+            let entries = entries.into_iter().filter_map(|entry| match substitute(kind, &entry) {
+                None => Some(entry),
+                Some(Substitute::Definition(bytes)) => defined_as(kind, bytes, &entry),
+                Some(Substitute::Nothing) => None,
+            });
+            list.entries = entries.collect();
+            list.names = list.entries.iter().map(|entry| entry.name.clone()).collect();
+        }
+        all
+    }
+
     fn list(&mut self, kind: ListKind) -> &mut List {
         match kind {
             ListKind::Tools => &mut self.tools,
@@ -310,6 +339,20 @@ impl List {
         self.entries.push(ListingEntry { name, definition, name_at, headers, declares_effects });
         Ok(Some(told))
     }
+}
+
+/// The entry as `bytes` define it; `None` if they define something else.
+fn defined_as(kind: ListKind, bytes: &[u8], entry: &ListingEntry) -> Option<ListingEntry> {
+    let (name_at, name) = identity(kind, bytes).ok().filter(|(_, name)| *name == entry.name)?;
+    Some(ListingEntry {
+        headers: headers_of(kind, &name, bytes, ListingRules::default()).ok()?,
+        name,
+        definition: bytes.into(),
+        name_at,
+        // Where one of the two says that calls change something, they may.
+        declares_effects: entry.declares_effects
+            || (kind == ListKind::Tools && declares_effects(bytes)),
+    })
 }
 
 /// The headers of a tool's calls, or why it is left out.

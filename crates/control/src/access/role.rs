@@ -73,6 +73,8 @@ actions! {
         /// Take it back.
         Logout = "logout",
         EditSkills = "edit-skills",
+        /// Look at definitions of servers that have changed, approve and reject them.
+        ReviewDefinitions = "review-definitions",
         ReadAudit = "read-audit",
         /// Names of secrets, and who uses them; values are shown to nobody.
         ReadSecrets = "read-secrets",
@@ -159,6 +161,7 @@ mod tests {
             (Action::Disconnect, [false, false, true, true]),
             (Action::Login, [false, false, true, true]),
             (Action::Logout, [false, false, true, true]),
+            (Action::ReviewDefinitions, [false, false, true, true]),
             (Action::EditSkills, [false, false, true, true]),
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),

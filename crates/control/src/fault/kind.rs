@@ -35,6 +35,7 @@ kinds! {
     NoSuchSecret 404 "no-such-secret" "There is no such secret": "GET /api/v1/secrets lists them";
     NoSuchSkill 404 "no-such-skill" "There is no such skill": "GET /api/v1/skills lists them";
     NoSuchSuggestion 404 "no-such-suggestion" "There is no such suggestion": "GET /api/v1/skills/suggestions lists them";
+    NothingWaits 404 "nothing-waits" "No such definition waits": "GET /api/v1/reviews lists those that do";
     WrongMethod 405 "wrong-method" "The path does not have this method": "the `Allow` header lists those it has";
     NameTaken 409 "name-taken" "Another server has this name": "choose another name, or PATCH the server that has it";
     FromFile 409 "from-file" "The server comes from the config file": "change the config file; it is read again when it changes";
@@ -42,6 +43,7 @@ kinds! {
     SecretInUse 409 "secret-in-use" "Servers refer to the secret": "change those servers, or remove it with `?force=true`: they cannot be connected then";
     SetByHand 409 "set-by-hand" "Somebody has set the skills of this tool": "DELETE them first: then they are Trunkline's to find out again";
     Decided 409 "decided" "It was decided on before": "GET /api/v1/skills/suggestions shows how";
+    ChangedAgain 409 "changed-again" "The definition has changed again since you have seen it": "GET /api/v1/reviews shows it as it is now";
     Stale 412 "stale" "It has changed since you read it": "GET it again and repeat the change with the new ETag";
     TooLarge 413 "too-large" "The body is too large": "send less";
     WrongMediaType 415 "wrong-media-type" "The body is not declared as JSON": "send `Content-Type: application/json`";

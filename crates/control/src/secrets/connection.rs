@@ -1,7 +1,7 @@
 //! How a registered server is reached, and the JSON of it that is kept in the open.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{CallRules, RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, Transport};
 
 use super::error::SecretError;
 use super::mask::{SECRET_SHOWN, shown_url};
@@ -14,6 +14,8 @@ pub struct Connection {
     pub transport: Transport,
     pub health_check_url: Option<String>,
     pub calls: CallRules,
+    /// `None`: the default.
+    pub on_change: Option<OnChange>,
     /// Who Trunkline is to its authorization server, where that was arranged by hand.
     pub oauth: Option<OAuthClient>,
 }
@@ -158,6 +160,9 @@ impl Connection {
             config.extend(
                 self.calls.values().map(|(it, value)| (it.stored.to_owned(), value.into())),
             );
+            if let Some(on_change) = self.on_change {
+                config.insert("on_change".to_owned(), on_change.word().into());
+            }
             if let Some(client) = &self.oauth {
                 config.insert("oauth".to_owned(), client.shown());
             }
@@ -192,6 +197,7 @@ impl Connection {
             transport,
             health_check_url: health_check_url.map(str::to_owned),
             calls: CallRules::of(|setting| whole(setting.stored)),
+            on_change: config.get("on_change").and_then(Value::as_str).and_then(OnChange::of_word),
             oauth: config.get("oauth").map(OAuthClient::of_shown),
         })
     }

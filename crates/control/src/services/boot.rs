@@ -212,6 +212,7 @@ impl Wiring {
                 logins: logins.clone(),
                 background: self.background.clone(),
                 applied: Mutex::default(),
+                reviewed: Mutex::default(),
             }),
             consumer: Arc::new(EventConsumer {
                 known: Arc::clone(&self.live.known),

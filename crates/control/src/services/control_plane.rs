@@ -21,6 +21,7 @@ use super::logins::LoginService;
 use super::monitor::Monitor;
 use super::overview::OverviewService;
 use super::reconcile::Reconciler;
+use super::reviews::{ReviewService, StoredPins};
 use super::secrets::SecretService;
 use super::servers::ServerService;
 use super::settings::Settings;
@@ -102,6 +103,12 @@ impl ControlPlane {
 
     pub fn clients(&self) -> &ClientService {
         &self.0.clients
+    }
+
+    pub fn reviews(&self) -> ReviewService {
+        let ControlPlaneParts { store, secrets, loops, .. } = &*self.0;
+        let pins = StoredPins { store: store.clone(), is_locked: secrets.safe.is_locked() };
+        ReviewService { pins, live: Arc::clone(&loops.live) }
     }
 
     pub fn overview(&self) -> &OverviewService {

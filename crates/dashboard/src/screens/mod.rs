@@ -5,6 +5,7 @@ mod clients;
 mod login;
 mod overview;
 mod record;
+mod review;
 mod server;
 mod server_form;
 mod servers;
@@ -52,6 +53,9 @@ pub(crate) async fn show(screen: Screen, request: &PageRequest<'_>) -> PageResul
         Screen::RemoveSkill => skill::remove(request).await,
         Screen::ApproveSkill => skills::decide(request, "approve").await,
         Screen::RejectSkill => skills::decide(request, "reject").await,
+        Screen::Review => review::show(request).await,
+        Screen::ApproveDefinition => review::decide(request, "approve").await,
+        Screen::RejectDefinition => review::decide(request, "reject").await,
         Screen::Activity => activity::show(request).await,
         Screen::Story => record::show(request).await,
         Screen::Clients => clients::show(request).await,

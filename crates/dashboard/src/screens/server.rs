@@ -142,6 +142,7 @@ fn config(server: &Value) -> Markup {
                 dt { "From" } dd { @if server["source"] == "file" { "config file" } @else { "dashboard or REST API" } }
                 dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
                 @for (label, value) in calls(server) { dt { (label) } dd { (value) } }
+                dt { "On change" } dd { (word(server, "on_change")) }
                 @if let Some(url) = server["health_check_url"].as_str() { dt { "Checked at" } dd { code { (url) } } }
                 @if let Some(auth) = server.pointer("/auth/state").and_then(Value::as_str) { dt { "Login" } dd { (auth) } }
                 dt { "Id" } dd { code { (word(server, "id")) } }

@@ -24,8 +24,11 @@ use crate::fleet::retired::{Retired, open_calls, wait_for_calls};
 use crate::fleet::served_list::ServedList;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
+use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
-use crate::upstream::{Server, Services, Supervisor, supervise};
+use crate::upstream::{
+    Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change, supervise,
+};
 
 /// All clones are handles on one fleet.
 #[derive(Clone, Debug)]
@@ -114,6 +117,7 @@ impl Fleet {
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
                 // Filter and name do not touch the process: they change while it runs.
                 same.set_filter(&spec.filter);
+                set_on_change(same, spec.on_change);
                 same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
@@ -280,6 +284,17 @@ impl Fleet {
     /// How a server was started, or is going to be when it is tried again.
     pub fn spec(&self, id: &str) -> Option<ServerSpec> {
         self.find(id).map(|server| server.spec())
+    }
+
+    /// Somebody may have decided something about definitions that wait: what callers are shown is made anew.
+    pub fn reconsider_pins(&self) {
+        self.registry.everybody().iter().for_each(|server| reconsider_pins(server));
+        self.registry.changed();
+    }
+
+    /// What the pins of a server belong to.
+    pub fn pinned_entry(&self, id: &str) -> Option<PinnedEntry> {
+        self.find(id).map(|server| pinned_entry(&server))
     }
 
     /// What a server says about how to use it, now or when it last ran, if that is remembered.

@@ -38,7 +38,7 @@ impl EntryId {
     }
 
     /// The name of its file, without an ending.
-    pub(super) fn file_stem(&self) -> &str {
+    pub(crate) fn file_stem(&self) -> &str {
         &self.0
     }
 }

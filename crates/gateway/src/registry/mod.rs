@@ -240,7 +240,7 @@ impl Registry {
     }
 
     /// Every server with its calls: those of the config, those of one client alone, those that leave.
-    fn everybody(&self) -> Vec<Arc<Server>> {
+    pub(crate) fn everybody(&self) -> Vec<Arc<Server>> {
         // One after the other, never both: neither is needed while the servers are looked at.
         let privates = self.privates.lock().clone();
         let leaving = self.leaving.lock().clone();

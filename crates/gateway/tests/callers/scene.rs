@@ -73,9 +73,12 @@ impl Scene {
     /// point.
     pub(crate) fn searched(embedder: Arc<dyn Embedder>) -> Self {
         let exposure = Exposure::Search;
-        Self::of(Options { shown: ShownTools { exposure, preset: None }, ..options() }, |fleet| {
-            fleet.set_embedder(embedder);
-        })
+        Self::of(
+            Options { shown: ShownTools { exposure, preset: None, pins: None }, ..options() },
+            |fleet| {
+                fleet.set_embedder(embedder);
+            },
+        )
     }
 
     fn of(options: Options, prepare: impl FnOnce(&Fleet) + Send + 'static) -> Self {
@@ -200,7 +203,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
-        shown: ShownTools { exposure: Exposure::Full, preset: None },
+        shown: ShownTools { exposure: Exposure::Full, preset: None, pins: None },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },
@@ -237,5 +240,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         login: None,
         calls: CallRules::default(),
         run: Default::default(),
+        on_change: None,
     }
 }

@@ -149,6 +149,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         era: Default::default(),
         calls,
         run: Default::default(),
+        on_change: None,
     }
 }
 
@@ -161,6 +162,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         shown: trunkline_gateway::ShownTools {
             exposure: trunkline_catalog::Exposure::Full,
             preset: None,
+            pins: None,
         },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),

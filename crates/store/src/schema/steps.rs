@@ -4,10 +4,10 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 6;
+pub(super) const KNOWN: i64 = 7;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];
+pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -265,3 +265,20 @@ const STEP_6: &[Statement] = &[Both(
         used_at    INTEGER NOT NULL
     ) STRICT",
 )];
+
+/// Version 7: what is pinned of servers' definitions.
+const STEP_7: &[Statement] = &[
+    // A server may be of the configuration file, so it cannot refer to a row of `servers`.
+    Both(
+        "CREATE TABLE pins (
+            entry      TEXT PRIMARY KEY,
+            server_id  TEXT NOT NULL,
+            document   BLOB NOT NULL,
+            waiting    INTEGER NOT NULL,
+            revision   INTEGER NOT NULL,
+            decided_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both("CREATE INDEX pins_server ON pins (server_id)"),
+];

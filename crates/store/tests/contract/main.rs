@@ -13,6 +13,7 @@ mod health;
 mod keys;
 mod leases;
 mod pending;
+mod pins;
 mod place;
 mod schema;
 mod servers;

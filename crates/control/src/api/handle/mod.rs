@@ -9,6 +9,7 @@ mod inside;
 mod keys;
 mod logins;
 mod metadata;
+mod reviews;
 mod search;
 mod secrets;
 mod servers;
@@ -40,6 +41,7 @@ pub const TABLES: RouteTables = &[
     tools::ROUTES,
     search::ROUTES,
     skills::ROUTES,
+    reviews::ROUTES,
     secrets::ROUTES,
     keys::ROUTES,
     figures::ROUTES,

@@ -227,6 +227,7 @@ async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
             transport: new.transport,
             health_check_url: new.health_check_url,
             calls: new.calls,
+            on_change: new.on_change,
             oauth: new.oauth,
         },
     };
@@ -307,6 +308,7 @@ fn edited(
     patch.config.apply(&mut connection.transport);
     connection.health_check_url = patch.health_check_url.of_url(connection.health_check_url);
     connection.calls = patch.calls.of(connection.calls);
+    connection.on_change = patch.on_change.of(connection.on_change);
     connection.oauth = patch.oauth.of_client(connection.oauth);
     Ok(ServerEdit {
         name: patch.name,

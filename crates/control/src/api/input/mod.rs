@@ -22,5 +22,5 @@ pub use patch::{
 };
 pub use register::{REGISTER, RegisterServer};
 pub use secret::PutSecret;
-pub use settings::{SECRET_SHOWN, TransportType, server_name_fault};
+pub use settings::{ON_CHANGES, SECRET_SHOWN, TransportType, server_name_fault};
 pub use skill::{PutSkill, SetSkills};

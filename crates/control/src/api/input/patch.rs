@@ -4,15 +4,16 @@
 //! one. A secret that comes back as it was shown (`***`) stays, so that a server can be read,
 //! edited and sent back.
 
-use trunkline_catalog::config::{CALL_SETTINGS, CallRules, Transport};
+use trunkline_catalog::config::{CALL_SETTINGS, CallRules, OnChange, Transport};
 use trunkline_catalog::jsonc::Value;
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::OAuthClient;
 use super::settings::{
-    AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, NAME, OAUTH, PATCHED_ARGS,
-    PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL, connection_config,
+    AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, NAME, OAUTH, ON_CHANGE,
+    PATCHED_ARGS, PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL,
+    connection_config, read_on_change,
 };
 use crate::api::problem::Problem;
 use crate::api::schema::{CALL_RULES, Case, Field, FromJson, ObjectSchema, Schema, read_setting};
@@ -37,6 +38,7 @@ pub struct PatchServer {
     pub auto_connect: Option<bool>,
     pub health_check_url: Change<String>,
     pub calls: CallRulesPatch,
+    pub on_change: Change<OnChange>,
     /// As a whole.
     pub oauth: Change<OAuthClient>,
 }
@@ -97,6 +99,7 @@ impl PatchServer {
             auto_connect: members.read(AUTO_CONNECT.name),
             health_check_url: Change::read(&members, HEALTH_CHECK_URL.name),
             calls: CallRulesPatch::read(&members),
+            on_change: Change::of_member(&members, ON_CHANGE.name, read_on_change(&members)),
             oauth: Change::of_member(&members, OAUTH.name, members.read_object(OAUTH.name)),
             config: ConfigPatch {
                 command: config.read(COMMAND.name),
@@ -299,20 +302,21 @@ const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
     )
 };
 
-const fn fields(config: Schema) -> [Field; 5] {
+const fn fields(config: Schema) -> [Field; 6] {
     [
         NAME.optional().without_example(),
         DESCRIPTION,
         connection_config(config).optional(),
         Field { doc: "Connect it whenever Trunkline starts.", ..AUTO_CONNECT.without_example() },
         HEALTH_CHECK_URL.without_example(),
+        ON_CHANGE.without_example(),
     ]
 }
 
-const STDIO_FIELDS: [Field; 5] = fields(Schema::Object(&STDIO_CONFIG));
-const REMOTE_FIELDS: [Field; 6] = {
-    let [a, b, c, d, e] = fields(Schema::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, OAUTH]
+const STDIO_FIELDS: [Field; 6] = fields(Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 7] = {
+    let [a, b, c, d, e, f] = fields(Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, OAUTH]
 };
 
 const fn patch(name: &'static str, doc: &'static str, fields: &'static [Field]) -> ObjectSchema {

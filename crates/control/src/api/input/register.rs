@@ -1,13 +1,14 @@
 //! `POST /aggregator/servers`: the description of a server to register.
 
-use trunkline_catalog::config::{CallRules, RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, Transport};
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::{self, OAuthClient};
 use super::settings::{
     ARGS, AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, ENV, HEADERS, HEALTH_CHECK_URL, MASKED, NAME,
-    OAUTH, SECRET_SHOWN, TransportType, URL, connection_config, transport_type,
+    OAUTH, ON_CHANGE, SECRET_SHOWN, TransportType, URL, connection_config, read_on_change,
+    transport_type,
 };
 use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
@@ -25,6 +26,7 @@ pub struct RegisterServer {
     pub auto_connect: bool,
     pub health_check_url: Option<String>,
     pub calls: CallRules,
+    pub on_change: Option<OnChange>,
     pub oauth: Option<OAuthClient>,
 }
 
@@ -43,6 +45,7 @@ impl RegisterServer {
             auto_connect: members.read(AUTO_CONNECT.name).unwrap_or(true),
             health_check_url: members.read(HEALTH_CHECK_URL.name),
             calls: CallRules::of(|it| read_setting(it, members.value(it.name))),
+            on_change: read_on_change(&members),
             oauth,
         })
     }
@@ -103,7 +106,7 @@ const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
     ..ObjectSchema::request("RemoteConfig", "A server on the network.", &[URL, HEADERS])
 };
 
-const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 6] {
+const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 7] {
     [
         NAME,
         DESCRIPTION,
@@ -111,6 +114,7 @@ const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 6] {
         connection_config(config),
         AUTO_CONNECT,
         HEALTH_CHECK_URL,
+        ON_CHANGE,
     ]
 }
 
@@ -118,10 +122,10 @@ const fn named(values: &'static [&'static str]) -> EnumValues {
     EnumValues { known: values, case: Case::Insensitive }
 }
 
-const STDIO_FIELDS: [Field; 6] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
-const REMOTE_FIELDS: [Field; 7] = {
-    let [a, b, c, d, e, f] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, f, OAUTH]
+const STDIO_FIELDS: [Field; 7] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 8] = {
+    let [a, b, c, d, e, f, g] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, g, OAUTH]
 };
 
 const fn registration(

@@ -1,7 +1,8 @@
 //! What can be said about a server: the members that a registration and a patch share, each once.
 
-use trunkline_catalog::config::{RemoteKind, Transport};
+use trunkline_catalog::config::{ON_CHANGE_WORDS, OnChange, RemoteKind, Transport};
 
+use super::members::Members;
 use super::oauth::OAUTH_CLIENT;
 use crate::api::schema::{
     Case, EnumValues, Field, MapSchema, Schema, TextFormat, TextRule, optional, required, text,
@@ -77,11 +78,25 @@ pub(super) const HEALTH_CHECK_URL: Field = optional(
     "Asked at each health check; without it, health is what the server's messages say.",
 )
 .example("\"https://github-mcp.example.com/health\"");
+pub(super) const ON_CHANGE: Field = optional(
+    "on_change",
+    Schema::Nullable(&ON_CHANGES),
+    "What happens when the server defines a tool in another way than before, or a new one: callers are \
+     shown it (`allow`), are shown it and it waits for review (`warn`, the default), or keep what was \
+     approved until it is approved (`hold`).",
+)
+.example("\"hold\"");
+pub const ON_CHANGES: Schema =
+    Schema::Enum(&EnumValues { known: &ON_CHANGE_WORDS, case: Case::Sensitive });
 pub(super) const OAUTH: Field = optional(
     "oauth",
     Schema::Nullable(&OAUTH_CLIENT),
     "Who Trunkline is to the server's authorization server, where that cannot be found out.",
 );
+
+pub(super) fn read_on_change(members: &Members<'_>) -> Option<OnChange> {
+    OnChange::of_word(&members.read::<String>(ON_CHANGE.name)?)
+}
 
 pub(super) const fn transport_type(values: &'static EnumValues) -> Field {
     required("transport_type", Schema::Enum(values), "How it is reached: STDIO, SSE or HTTP.")

@@ -41,6 +41,7 @@ pub(crate) fn server(report: &ServerReport) -> Value {
         auto_connect: record.is_none_or(|record| record.auto_connect),
         health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
         calls: entry.calls(),
+        on_change: entry.on_change().unwrap_or_default().word(),
         health: &health_view(&report.health),
         tools: report.tools,
         era: report.is_modern.map(|is_modern| if is_modern { "modern" } else { "legacy" }),

@@ -31,8 +31,9 @@ fn every_route_has_its_least_role() {
         "registerServer" | "patchServer" | "deleteServer" | "connectServer"
         | "disconnectServer" | "loginServer" | "logoutServer" | "putSkill" | "deleteSkill"
         | "listSuggestions" | "approveSuggestion" | "rejectSuggestion" | "setToolSkills"
-        | "clearToolSkills" | "classifyTool" | "listSecrets" | "listClients"
-        | "getServerStderr" | "getSettings" | "listAudit" => Some(Operator),
+        | "listReviews" | "approveDefinitions" | "rejectDefinitions" | "clearToolSkills"
+        | "classifyTool" | "listSecrets" | "listClients" | "getServerStderr" | "getSettings"
+        | "listAudit" => Some(Operator),
         "createKey" | "listKeys" | "revokeKey" => Some(Admin),
         "putSecret" | "deleteSecret" => Some(Admin),
         id => panic!("say here who may {id}"),

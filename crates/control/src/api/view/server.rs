@@ -5,7 +5,7 @@ use trunkline_catalog::config::{CallRules, Transport};
 
 use super::health::HealthView;
 use super::{NEXT_CURSOR, Status};
-use crate::api::input::{OAuthClient, SECRET_SHOWN, TransportType};
+use crate::api::input::{OAuthClient, ON_CHANGES, SECRET_SHOWN, TransportType};
 use crate::api::schema::{Case, EnumValues, Moment, Schema, answer, list, words};
 pub use crate::secrets::shown_url;
 
@@ -42,6 +42,8 @@ answer! {
         #[example = "https://github-mcp.example.com/health"]
         health_check_url: Option<String> = |it| it.health_check_url.map(shown_url),
         #[shared] pub calls: CallRules,
+        /// What happens when it defines a tool in another way than before: `allow`, `warn` or `hold`.
+        #[example = "warn"] pub on_change: &'a str => ON_CHANGES,
         pub health: &'a HealthView,
         /// How many it has.
         #[example = 26] pub tools: usize,
@@ -200,6 +202,7 @@ mod tests {
             auto_connect: true,
             health_check_url: Some("https://h/health?key=hunter2"),
             calls: CallRules::of(|_| Some(500)),
+            on_change: "warn",
             health: &HEALTH,
             tools: 12,
             era: Some("legacy"),

@@ -32,7 +32,13 @@ pub(super) fn stdio(args: &[&str], env: &[(&str, &str)]) -> Connection {
 }
 
 fn of(transport: Transport) -> Connection {
-    Connection { transport, health_check_url: None, calls: CallRules::default(), oauth: None }
+    Connection {
+        transport,
+        health_check_url: None,
+        calls: CallRules::default(),
+        on_change: None,
+        oauth: None,
+    }
 }
 
 pub(super) fn record(id: &str, kept: &SealedConnection) -> ServerRecord {

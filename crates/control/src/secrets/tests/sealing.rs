@@ -1,6 +1,6 @@
 //! What is sealed and what is shown.
 
-use trunkline_catalog::config::{CallRules, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, Transport};
 use trunkline_store::Change;
 
 use super::place::{record, remote, safe, stdio};
@@ -14,6 +14,7 @@ fn all_kinds() -> Vec<Connection> {
         Connection {
             health_check_url: Some("https://h/health?key=canary-2".to_owned()),
             calls: CallRules::of(|_| Some(500)),
+            on_change: Some(OnChange::Hold),
             ..remote(
                 "https://h/mcp?key=canary-3&canary-4",
                 &[("Authorization", "Bearer canary-5"), ("X-Ref", "a${SOME}b${secret:other}")],
@@ -39,6 +40,7 @@ async fn nfr_sec1_values_are_in_no_file_and_come_back_as_they_were() {
         assert_eq!(safe.open(&server, &credentials).unwrap(), connection);
         let shown = shown(&server).unwrap();
         assert_eq!(shown.calls, connection.calls);
+        assert_eq!(shown.on_change, connection.on_change);
         let text = format!("{server:?} {kept:?} {connection:?}");
         assert!(!text.contains("canary") && !text.contains("SOME"), "{text}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
-use trunkline_catalog::config::{CallRules, ServerSpec, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, ServerSpec, Transport};
 use trunkline_store::{DesiredState, ServerRecord};
 
 use crate::secrets::{self, Connection};
@@ -35,6 +35,7 @@ pub(crate) enum ServerOrigin {
     File {
         transport: Transport,
         calls: CallRules,
+        on_change: Option<OnChange>,
         times: EntryTimes,
     },
     /// With its connection as it may be shown; none if the record cannot be read.
@@ -93,6 +94,7 @@ impl ServerDirectory {
                 origin: ServerOrigin::File {
                     transport: spec.transport.clone(),
                     calls: spec.calls,
+                    on_change: spec.on_change,
                     times: times(&spec.id),
                 },
             };

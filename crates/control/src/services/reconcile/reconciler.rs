@@ -32,6 +32,8 @@ pub(crate) struct Reconciler {
     pub(crate) background: Background,
     /// A leaf lock.
     pub(crate) applied: Mutex<AppliedRevisions>,
+    /// What the store said when it was last asked whether somebody had decided on definitions. A leaf lock.
+    pub(crate) reviewed: Mutex<Option<i64>>,
 }
 
 impl Reconciler {
@@ -42,6 +44,7 @@ impl Reconciler {
             self.live.known.refresh().await;
             self.live.known.date_file_servers().await;
             self.reconcile().await;
+            self.look_at_reviews().await;
             tokio::select! {
                 () = self.background.end().cancelled() => return,
                 () = self.live.known.reconcile_requested() => {}
@@ -49,6 +52,17 @@ impl Reconciler {
                 () = changes.next() => self.logins.look(),
                 () = tokio::time::sleep(LOOK) => {}
             }
+        }
+    }
+
+    /// Somebody may have decided on definitions at another replica.
+    async fn look_at_reviews(&self) {
+        let Some(fleet) = self.live.fleet() else { return };
+        // What the store does not say now, it says at the next look.
+        let Ok(mark) = self.opener.store.pins_mark().await else { return };
+        let before = self.reviewed.lock().replace(mark);
+        if before.is_some_and(|before| before != mark) {
+            fleet.reconsider_pins();
         }
     }
 
@@ -186,6 +200,7 @@ impl Reconciler {
             login,
             calls: connection.calls,
             run: RunRules::default(),
+            on_change: connection.on_change,
         })
     }
 }

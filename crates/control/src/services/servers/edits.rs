@@ -35,6 +35,8 @@ pub(super) fn edits(before: ServerVersion<'_>, after: ServerVersion<'_>) -> Stri
         let value = |it: Option<u32>| it.map_or_else(none, |value| setting.in_words(value));
         summary.text(setting.name, &value(was), &value(is));
     }
+    let on_change = |it: &Connection| it.on_change.unwrap_or_default().word();
+    summary.text("on_change", on_change(from), on_change(to));
     let issuer = |it: &Connection| {
         it.oauth.as_ref().and_then(|client| client.issuer.clone()).unwrap_or_else(none)
     };
@@ -170,6 +172,7 @@ mod tests {
             transport: Transport::Remote { url: url.to_owned(), kind: RemoteKind::Http, headers },
             health_check_url: None,
             calls: CallRules::default(),
+            on_change: None,
             oauth: None,
         }
     }

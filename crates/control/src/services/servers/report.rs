@@ -1,6 +1,6 @@
 //! `ServerReport`: one server, with what was asked for and what has become of it.
 
-use trunkline_catalog::config::{CallRules, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, Transport};
 use trunkline_gateway::{ServerInfo, State};
 use trunkline_store::ServerRecord;
 
@@ -184,6 +184,14 @@ impl ServerEntry {
             ServerOrigin::Api(_, connection) => {
                 connection.as_ref().map(|it| it.calls).unwrap_or_default()
             }
+        }
+    }
+
+    /// What happens when its definitions change; `None`: the default.
+    pub(crate) fn on_change(&self) -> Option<OnChange> {
+        match &self.origin {
+            ServerOrigin::File { on_change, .. } => *on_change,
+            ServerOrigin::Api(_, connection) => connection.as_ref().and_then(|it| it.on_change),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct ServerDraft {
     pub(super) cwd: String,
     pub(super) connects: bool,
     pub(super) health_check_url: String,
+    /// A word, or nothing: the default.
+    pub(super) on_change: String,
     /// The settings of its calls, in their table's order.
     calls: [String; CALL_SETTINGS.len()],
 }
@@ -51,6 +53,7 @@ impl ServerDraft {
             cwd: text("cwd"),
             connects: form.is_ticked("auto_connect"),
             health_check_url: text("health_check_url"),
+            on_change: text("on_change"),
             calls: CALL_SETTINGS.each_ref().map(|setting| text(setting.name)),
         }
     }
@@ -78,6 +81,7 @@ impl ServerDraft {
             cwd: text(&config["cwd"]),
             connects: server["auto_connect"] == true,
             health_check_url: text(&server["health_check_url"]),
+            on_change: text(&server["on_change"]),
             calls: CALL_SETTINGS.each_ref().map(|setting| number(&server[setting.name])),
         }
     }
@@ -132,6 +136,7 @@ impl ServerDraft {
         let texts = [
             ("description", text(&self.description)),
             ("health_check_url", text(&self.health_check_url)),
+            ("on_change", text(&self.on_change)),
         ];
         let calls = self.calls().map(|(setting, text)| (setting.name, number(text)));
         texts.into_iter().chain(calls).map(|(key, value)| (key.to_owned(), value))

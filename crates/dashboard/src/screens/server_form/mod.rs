@@ -5,7 +5,7 @@ mod mistakes;
 
 use maud::{Markup, html};
 use serde_json::Value;
-use trunkline_catalog::config::{CALL_SETTINGS, CallSetting, SettingUnit};
+use trunkline_catalog::config::{CALL_SETTINGS, CallSetting, OnChange, SettingUnit};
 use trunkline_control::access::Action;
 use trunkline_http::encode;
 
@@ -181,6 +181,7 @@ fn form(
                 div.pair {
                     @for (setting, text) in draft.calls() { (fields.setting(setting, text)) }
                 }
+                (fields.on_change(&draft.on_change))
                 (fields.line("/health_check_url", "health_check_url", "Health check URL", &draft.health_check_url, "Leave empty to derive health from MCP traffic."))
             }
             div.buttons {
@@ -287,6 +288,28 @@ impl Fields<'_> {
         self.line(&format!("/{}", setting.name), setting.name, &label, text, &help)
     }
 
+    fn on_change(&self, chosen: &str) -> Markup {
+        let chosen = OnChange::of_word(chosen).unwrap_or_default();
+        let meaning = |it: OnChange| match it {
+            OnChange::Allow => "callers are shown it",
+            OnChange::Warn => "callers are shown it, and it waits under Review",
+            OnChange::Hold => "callers keep what was approved until it is approved",
+        };
+        self.around(
+            "/on_change",
+            "on_change",
+            "When a definition changes",
+            "What happens when the server changes a tool or adds one.",
+            &html! {
+                select #on_change name="on_change" aria-describedby="on_change-help" {
+                    @for it in OnChange::ALL {
+                        option value=(it.word()) selected[it == chosen] { (it.word()) " – " (meaning(it)) }
+                    }
+                }
+            },
+        )
+    }
+
     fn lines(&self, at: &str, name: &str, label: &str, value: &str, help: &str) -> Markup {
         let wrong = self.is_wrong(at);
         self.around(
@@ -338,7 +361,7 @@ impl Fields<'_> {
     }
 }
 
-const PLACES: [&str; 10] = [
+const PLACES: [&str; 11] = [
     "/name",
     "/description",
     "/connection_config/url",
@@ -348,5 +371,6 @@ const PLACES: [&str; 10] = [
     "/connection_config/env",
     "/connection_config/cwd",
     "/health_check_url",
+    "/on_change",
     TOKEN,
 ];

@@ -9,6 +9,7 @@ use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start,
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
 use crate::login::Logins;
+use crate::pins::PinHome;
 use crate::upstream::lifecycle::declared::Declared;
 
 /// What its entry in the config says, but for its name and what is shown of it.
@@ -73,6 +74,8 @@ pub(crate) struct Services {
     pub(crate) declared: Declared,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
+    /// Where it is kept what was approved of servers' definitions.
+    pub(crate) pins: Option<Arc<dyn PinHome>>,
     /// Who knows the logins of servers.
     pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.

@@ -12,23 +12,27 @@ use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Services;
 use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::pinned::{Offered, ServerPins};
 use crate::upstream::lifecycle::remembered::Remembered;
 
 /// What a running server can be asked through, and what it offers.
 #[derive(Clone, Debug)]
 pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
+    /// What callers are shown.
     pub(crate) listing: Arc<Listing>,
+    /// What the server lists.
+    pub(in crate::upstream) listed: Arc<Listing>,
     pub(crate) hello: Arc<ServerHello>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::upstream) struct ServerOffer {
     pub(super) live: Mutex<Option<Live>, rank::ServerLive>,
     /// The connection before this one, for what clients had subscribed to.
     pub(super) before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
     /// What it offered when it was last there, while it is expected.
-    pub(super) kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
+    pub(super) kept: Mutex<Option<Offered>, rank::ServerKept>,
     /// What is kept was remembered, and the server was told these capabilities when it listed that.
     listed_for: Mutex<Option<Vec<u8>>, rank::ServerListedFor>,
     declared: Declared,
@@ -38,6 +42,14 @@ pub(in crate::upstream) struct ServerOffer {
     remembered: Option<Remembered>,
     /// What its listings were warned about, so that it is said once.
     warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+    /// What was approved of its definitions. Shared with its processes for single clients.
+    pub(in crate::upstream) pins: Arc<ServerPins>,
+}
+
+impl Live {
+    pub(super) fn offered(&self) -> Offered {
+        Offered { listing: Arc::clone(&self.listing), listed: Arc::clone(&self.listed) }
+    }
 }
 
 /// After so many, a server's listings are not worth more words.
@@ -46,30 +58,96 @@ const MOST_WARNINGS: usize = 1000;
 impl ServerOffer {
     /// What is remembered of the server, if anything is.
     pub(super) fn remembered(spec: &ServerSpec, services: &Services) -> Self {
-        let Some(listings) = &services.listings else { return Self::default() };
+        let new = Self::with(Arc::new(ServerPins::of(spec, services.pins.clone())));
+        let Some(listings) = &services.listings else { return new };
         let (remembered, listing) = Remembered::read(listings, spec);
-        // Only where calls wait for their server: a tool is not listed that cannot be called.
-        let listing = listing.filter(|_| services.waits_for_restart);
         let (listing, told) = listing.unzip();
+        let offered = new.admit_remembered(spec, &remembered, listing);
+        // Only where calls wait for their server: a tool is not listed that cannot be called.
+        let is_kept = services.waits_for_restart;
         Self {
-            kept: Mutex::new(listing.map(Arc::new)),
-            listed_for: Mutex::new(told),
+            kept: Mutex::new(offered.filter(|_| is_kept)),
+            listed_for: Mutex::new(told.filter(|_| is_kept)),
             declared: services.declared.clone(),
             remembered: Some(remembered),
-            ..Self::default()
+            ..new
         }
     }
 
-    /// What it lists, or listed before it went and is expected back.
+    /// Nothing is known but what was approved.
+    pub(super) fn with(pins: Arc<ServerPins>) -> Self {
+        Self {
+            live: Mutex::default(),
+            before: Mutex::default(),
+            kept: Mutex::default(),
+            listed_for: Mutex::default(),
+            declared: Declared::default(),
+            was_handed_over: AtomicBool::new(false),
+            remembered: None,
+            warned: Mutex::default(),
+            pins,
+        }
+    }
+
+    /// What is remembered, as far as callers are shown it.
+    fn admit_remembered(
+        &self,
+        spec: &ServerSpec,
+        remembered: &Remembered,
+        listing: Option<Listing>,
+    ) -> Option<Offered> {
+        let is_listed = listing.is_some();
+        let hello = remembered.hello()?;
+        let listing = Arc::new(listing.unwrap_or_default());
+        let Some(admitted) = self.pins.preview(&spec.key, &hello, listing, &spec.secrets) else {
+            let mut bare = ServerHello::clone(&hello);
+            bare.instructions = None; // nothing is known to be approved
+            remembered.set_hello(Arc::new(bare));
+            return None;
+        };
+        remembered.set_hello(admitted.hello);
+        is_listed.then_some(admitted.offered)
+    }
+
+    /// Somebody has decided something about its definitions while it does not run: what is remembered is
+    /// shown by that.
+    pub(super) fn reconsider_remembered(&self, spec: &ServerSpec, services: &Services) {
+        let Some(listings) = &services.listings else { return };
+        if self.kept.lock().is_none() {
+            return;
+        }
+        let (remembered, listing) = Remembered::read(listings, spec);
+        let listing = listing.map(|(listing, _)| listing);
+        if let Some(offered) = self.admit_remembered(spec, &remembered, listing) {
+            if let (Some(memory), Some(hello)) = (&self.remembered, remembered.hello()) {
+                memory.set_hello(hello);
+            }
+            let mut kept = self.kept.lock();
+            if kept.is_some() {
+                *kept = Some(offered);
+            }
+        }
+    }
+
+    /// What callers are shown of what it lists, or listed before it went and is expected back.
     pub(super) fn listing(&self) -> Option<Arc<Listing>> {
         let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
         live.or_else(|| self.kept())
     }
 
+    /// With what it lists itself.
+    pub(super) fn offered(&self) -> Option<Offered> {
+        let live = self.live.lock().as_ref().map(Live::offered);
+        live.or_else(|| if self.is_of_others() { None } else { self.kept.lock().clone() })
+    }
+
     /// What it offered when it was last there, if this client may be shown it: a server may list other tools
     /// to a client that can do something else.
     pub(super) fn kept(&self) -> Option<Arc<Listing>> {
-        if self.is_of_others() { None } else { self.kept.lock().clone() }
+        if self.is_of_others() {
+            return None;
+        }
+        self.kept.lock().as_ref().map(|kept| Arc::clone(&kept.listing))
     }
 
     /// Was what is kept listed for a client that declares something else?
@@ -80,9 +158,9 @@ impl ServerOffer {
     }
 
     /// It is away, and what it listed to this gateway is kept.
-    pub(super) fn keep(&self, listing: Arc<Listing>) {
+    pub(super) fn keep(&self, offered: Offered) {
         *self.listed_for.lock() = None;
-        *self.kept.lock() = Some(listing);
+        *self.kept.lock() = Some(offered);
     }
 
     /// What it said of itself in its handshake, now or when it last ran.
@@ -101,10 +179,10 @@ impl ServerOffer {
     }
 
     /// It offers this until it is up, as the server did whose place it takes.
-    pub(super) fn take_over(&self, listing: Arc<Listing>) {
+    pub(super) fn take_over(&self, offered: Offered) {
         // Relaxed: read by the same thread, when the server is started.
         self.was_handed_over.store(true, Ordering::Relaxed);
-        self.keep(listing);
+        self.keep(offered);
     }
 
     pub(super) fn was_handed_over(&self) -> bool {

@@ -8,10 +8,11 @@ use trunkline_catalog::{ListKind, Listing};
 
 use crate::call::Level;
 use crate::era::Era;
-use crate::limits::CHANGE_PAUSE;
+use crate::limits::{CHANGE_PAUSE, PINS_RETRY};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::lifecycle::offer::Live;
+use crate::upstream::lifecycle::pinned::{Admitted, Offered};
 use crate::upstream::lifecycle::probe::{self, Opening};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::State;
@@ -41,7 +42,7 @@ pub(in crate::upstream) async fn become_ready(
         status.identity.clone_from(&hello.identity);
         status.started_in = Some(started_in);
     });
-    publish(server, connection, &hello, listing, supervisor);
+    publish(server, connection, &hello, listing, supervisor).await;
     tracing::info!(
         server = %server.key,
         protocol = %hello.protocol,
@@ -52,34 +53,36 @@ pub(in crate::upstream) async fn become_ready(
     Ok(hello)
 }
 
-fn publish(
+async fn publish(
     server: &Server,
     connection: &Arc<Connection>,
     hello: &Arc<ServerHello>,
-    listing: Listing,
+    listed: Listing,
     supervisor: &Supervisor,
 ) {
-    for warning in server.offer.new_warnings(&listing.warnings) {
-        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
+    let secrets = &server.definition.secrets;
+    for warning in server.offer.new_warnings(&listed.warnings) {
+        tracing::warn!(server = %server.key, "{}", shown(&warning, secrets));
     }
-    connection.link.transport.learn(&listing);
+    // What the server wants to be sent, it says now.
+    connection.link.transport.learn(&listed);
+    let pins = &server.offer.pins;
+    let admitted = pins.admit(&server.key.name(), hello, Arc::new(listed), secrets).await;
+    let Admitted { offered: Offered { listing, listed }, hello: told, waiting } = admitted;
     if connection.options.wait_queue.as_ref().is_some_and(|room| room.rules.repeats) {
         connection.repeatable.learn(&listing);
     }
     server.refuse_outdated(&listing);
-    server.remember(hello, &listing);
+    server.remember(hello, &listed, &told);
     let tools = listing.tools().len();
-    let live = Live {
-        connection: Arc::clone(connection),
-        listing: Arc::new(listing),
-        hello: Arc::clone(hello),
-    };
+    let live = Live { connection: Arc::clone(connection), listing, listed, hello: told };
     // The order matters: the connection is there before the lists name it (`bump`), and waiting
     // calls are let in last.
     server.set_live(Some(live));
     supervisor.offers.bump();
     server.update(|status| {
         status.tools = tools;
+        status.waiting = waiting;
         status.state = State::Running;
         status.retry = None;
     });
@@ -116,9 +119,15 @@ pub(in crate::upstream) async fn follow_changes(
     supervisor: Supervisor,
 ) {
     loop {
-        let has_changed = connection.changes.taken().await;
+        let has_changed = tokio::select! {
+            has_changed = connection.changes.taken() => has_changed,
+            () = undecided(&server) => {
+                connection.changes.mark([]);
+                continue;
+            }
+        };
         let Some(live) = server.live() else { return };
-        let mut listing = Listing::clone(&live.listing);
+        let mut listing = Listing::clone(&live.listed);
         let known = supervisor.kinds().iter().copied();
         for kind in known.filter(|kind| has_changed(*kind)) {
             let instance = &supervisor.instance;
@@ -130,12 +139,20 @@ pub(in crate::upstream) async fn follow_changes(
         if connection.link.is_closed() {
             return; // it went while it was listing
         }
-        publish(&server, &connection, &hello, listing, &supervisor);
+        publish(&server, &connection, &hello, listing, &supervisor).await;
         if let Some(room) = server.wait_queue.clone() {
             room.let_in().await;
         }
         // A server that announces changes all the time is listed once a pause, not once a change.
         sleep(CHANGE_PAUSE).await;
+    }
+}
+
+/// Resolves when it is time to try again to read what is pinned; never if that could be read.
+async fn undecided(server: &Server) {
+    match server.offer.pins.is_undecided() {
+        true => sleep(PINS_RETRY).await,
+        false => std::future::pending().await,
     }
 }
 

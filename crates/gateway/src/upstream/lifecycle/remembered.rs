@@ -60,6 +60,13 @@ impl Remembered {
         self.last.lock().as_ref().map(|last| Arc::clone(&last.hello))
     }
 
+    /// What callers are told that the server said.
+    pub(in crate::upstream) fn set_hello(&self, hello: Arc<ServerHello>) {
+        if let Some(last) = self.last.lock().as_mut() {
+            last.hello = hello;
+        }
+    }
+
     /// Was it heard lately, and since the config was last changed?
     pub(in crate::upstream) fn is_fresh(&self) -> bool {
         let now = seconds(SystemTime::now());
@@ -70,11 +77,13 @@ impl Remembered {
         last.last_seen >= self.changed && now.saturating_sub(last.last_seen) < SEEN_AGAIN.as_secs()
     }
 
-    /// Keeps what the server has said just now, without anybody waiting for that.
+    /// Keeps what the server has said just now, without anybody waiting for that; `shown`: what callers are told
+    /// of it.
     pub(in crate::upstream) fn keep(
         &self,
         key: &str,
-        (hello, listing): (&Arc<ServerHello>, &Listing),
+        (hello, listing): (&ServerHello, &Listing),
+        shown: &Arc<ServerHello>,
         told: &[u8],
         secrets: &Secrets,
     ) {
@@ -83,11 +92,13 @@ impl Remembered {
         let mut last = self.last.lock();
         let same = last.as_ref().filter(|last| last.hash == hash);
         if same.is_some_and(|same| self.is_recent(same, now)) {
+            drop(last);
+            self.set_hello(Arc::clone(shown));
             return;
         }
         let heard = KnownListing::heard(key, content, same.map(|same| same.first_seen), now);
         let (first_seen, last_seen) = (heard.first_seen, heard.last_seen);
-        *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(hello) });
+        *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(shown) });
         drop(last);
         let (listings, entry) = (Arc::clone(&self.listings), self.entry.clone());
         drop(spawn_blocking(move || listings.write(&entry, &heard)));

@@ -111,9 +111,8 @@ impl Server {
             run: spec.run,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
-        let services = provisions.clone();
-        let new = Self::of(key, definition, audience, services);
-        Self { bearer, wait_queue: room, filter, offer, ..new }
+        let new = Self::of(key, definition, audience, provisions.clone(), offer);
+        Self { bearer, wait_queue: room, filter, ..new }
     }
 
     fn of(
@@ -121,6 +120,7 @@ impl Server {
         definition: Arc<ServerDefinition>,
         audience: Arc<Audience>,
         services: Services,
+        offer: ServerOffer,
     ) -> Self {
         Self {
             key,
@@ -132,7 +132,7 @@ impl Server {
             filter: Mutex::default(),
             status: watch::Sender::new(Status::default()),
             settled_once: AtomicBool::new(false),
-            offer: ServerOffer::default(),
+            offer,
             dialect: LearntDialect::default(),
             breaker: Mutex::default(),
             words: Mutex::default(),
@@ -144,6 +144,7 @@ impl Server {
     /// Another process of the same server, for one client alone.
     pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
         let services = Services { waits_for_restart: false, ..self.services.clone() };
+        let offer = ServerOffer::with(Arc::clone(&self.offer.pins));
         Self {
             bearer: self.bearer.clone(),
             wait_queue: self.wait_queue.as_ref().and_then(|room| room.private()).map(Arc::new),
@@ -151,7 +152,7 @@ impl Server {
                 spoken: self.dialect.spoken.passed_on(),
                 known: self.dialect.known.passed_on(),
             },
-            ..Self::of(self.key.clone(), Arc::clone(&self.definition), audience, services)
+            ..Self::of(self.key.clone(), Arc::clone(&self.definition), audience, services, offer)
         }
     }
 
@@ -162,8 +163,8 @@ impl Server {
         let before = old.connection().or_else(|| old.offer.before.lock().clone());
         *self.offer.before.lock() = before;
         let room = self.wait_queue.as_ref().filter(|room| room.rules.waits_for_restart);
-        if let Some((room, listing)) = room.zip(old.listing()) {
-            self.offer.take_over(listing);
+        if let Some((room, offered)) = room.zip(old.offer.offered()) {
+            self.offer.take_over(offered);
             room.open();
         }
     }
@@ -195,6 +196,7 @@ impl Server {
             login: self.definition.login.clone(),
             calls: self.definition.calls,
             run: self.definition.run,
+            on_change: self.offer.pins.on_change(),
         }
     }
 
@@ -291,11 +293,16 @@ impl Server {
         self.offer.hello()
     }
 
-    /// It runs, and has said and listed this.
-    pub(in crate::upstream) fn remember(&self, hello: &Arc<ServerHello>, listing: &Listing) {
+    /// It runs, and has said and listed this; `shown`: what callers are told that it said.
+    pub(in crate::upstream) fn remember(
+        &self,
+        hello: &ServerHello,
+        listing: &Listing,
+        shown: &Arc<ServerHello>,
+    ) {
         if let Some(memory) = self.offer.memory() {
             let (key, told) = (self.key.name(), self.services.declared.told());
-            memory.keep(&key, (hello, listing), &told, &self.definition.secrets);
+            memory.keep(&key, (hello, listing), shown, &told, &self.definition.secrets);
         }
     }
 
@@ -329,7 +336,7 @@ impl Server {
             return;
         };
         if let Some(live) = self.live() {
-            self.offer.keep(live.listing);
+            self.offer.keep(live.offered());
         }
         room.open();
     }

@@ -122,6 +122,8 @@ pub struct Status {
     /// The name and version it gave itself.
     pub identity: Option<String>,
     pub tools: usize,
+    /// Definitions of it that have changed or are new, and that nobody has decided on.
+    pub waiting: usize,
     pub pid: Option<u32>,
     /// From the start of its process until its tools were known.
     pub started_in: Option<Duration>,
@@ -165,6 +167,7 @@ impl Default for Status {
             protocol: None,
             identity: None,
             tools: 0,
+            waiting: 0,
             pid: None,
             started_in: None,
             restarts: 0,

@@ -1,0 +1,288 @@
+//! Definitions that wait for a person: listed with their differences, approved and rejected. A resource in one
+//! file.
+
+use serde_json::{Value, json};
+use trunkline_catalog::pins::{Choice, Decided, Decision, FieldDiff, LineChange};
+
+use crate::access::Action;
+use crate::api::answer::ApiResponse;
+use crate::api::fault::{Pointer, RequestFault};
+use crate::api::input::{Declared, ON_CHANGES};
+use crate::api::parameters::SERVER_ID;
+use crate::api::problem::{Kind, Problem};
+use crate::api::request::ApiRequest;
+use crate::api::route::{Access, Handler, Method, Response, Route};
+use crate::api::schema::{
+    Case, EnumValues, Moment, ObjectSchema, Schema, TextFormat, answer, any_text, count, list,
+    request, required, text,
+};
+use crate::services::{ServerReview, WaitingReview};
+
+const TAG: &str = "Review";
+
+pub(in crate::api) const ROUTES: &[Route] = &[
+    Route::new(
+        "listReviews",
+        (Method::Get, "/api/v1/reviews"),
+        Access::Needs(Action::ReviewDefinitions),
+        Handler::Async(|asked| Box::pin(reviews(asked))),
+    )
+    .about(
+        TAG,
+        "List the definitions that wait",
+        "Tools, prompts, resource templates and instructions of servers that have changed since they were \
+         approved, or are new, each with what differs. Characters that cannot be seen are shown by their \
+         numbers.",
+    )
+    .answers(&[Response::json(200, "What waits, by server.", ReviewList::SCHEMA)])
+    .fails(&[Kind::StoreUnavailable]),
+    decision(
+        "approveDefinitions",
+        "/api/v1/aggregator/servers/{id}/definitions/approve",
+        Handler::Async(|asked| Box::pin(decide(asked, Decision::Approve))),
+    )
+    .about(
+        TAG,
+        "Approve definitions that wait",
+        "Callers are shown them from now on. Each is named with the beginning of the hash that was seen: one that \
+         has changed again meanwhile is not approved.",
+    )
+    .audited("approve-definitions"),
+    decision(
+        "rejectDefinitions",
+        "/api/v1/aggregator/servers/{id}/definitions/reject",
+        Handler::Async(|asked| Box::pin(decide(asked, Decision::Reject))),
+    )
+    .about(
+        TAG,
+        "Reject definitions that wait",
+        "Callers keep what was approved before, or have nothing, until the definition changes again.",
+    )
+    .audited("reject-definitions"),
+];
+
+const fn decision(id: &'static str, path: &'static str, handler: Handler) -> Route {
+    Route::new(id, (Method::Post, path), Access::Needs(Action::ReviewDefinitions), handler)
+        .parameters(&[SERVER_ID])
+        .body(Items::SCHEMA)
+        .answers(const { &[Response::json(200, "What was decided.", DecidedList::SCHEMA)] })
+        .fails(&[
+            Kind::NoSuchServer,
+            Kind::NothingWaits,
+            Kind::ChangedAgain,
+            Kind::StoreUnavailable,
+            Kind::StoreFull,
+        ])
+}
+
+const ITEM: Schema = text(1, 4000, TextFormat::Prose);
+
+request! {
+    /// The definitions that are decided on.
+    #[derive(Debug)]
+    struct Items as "ReviewItems" {
+        /// Each as `KIND:NAME@HASH`, or `instructions@HASH`: what was seen, with at least eight digits of its hash.
+        #[example = ["tool:create_issue@8b1c2d3e"]]
+        pub items: Vec<String> => Schema::List { of: &ITEM, most: 1000 },
+    }
+}
+
+impl Items {
+    fn read(body: &Declared<'_>) -> Result<Vec<Choice>, Problem> {
+        let read: Self = body.read_and_check(|items: &Self, faults| {
+            let at = Pointer::root().key("items");
+            if items.items.is_empty() && faults.is_empty() {
+                faults.push(RequestFault::at(&at, "must not be empty"));
+            }
+            for (place, item) in items.items.iter().enumerate() {
+                let choice = Choice::read(item);
+                if choice.kind.is_none() || choice.hash.is_none() {
+                    let fault = RequestFault::at(&at.index(place), "does not say what was seen");
+                    faults.push(
+                        fault.hint(
+                            "write `KIND:NAME@HASH` as GET /api/v1/reviews shows it in `item`",
+                        ),
+                    );
+                }
+            }
+        })?;
+        Ok(read.items.iter().map(|item| Choice::read(item)).collect())
+    }
+}
+
+const KINDS: Schema = Schema::Enum(&EnumValues {
+    known: &["instructions", "tool", "prompt", "template"],
+    case: Case::Sensitive,
+});
+const REASONS: Schema = Schema::Enum(&EnumValues {
+    known: &["changed", "new", "lost", "finding"],
+    case: Case::Sensitive,
+});
+const LINE_CHANGES: Schema = Schema::Enum(&EnumValues {
+    known: &["same", "removed", "added", "skipped"],
+    case: Case::Sensitive,
+});
+
+const DIFF_LINE: ObjectSchema = ObjectSchema::answer(
+    "DiffLine",
+    "A line of a difference.",
+    &[
+        required("change", LINE_CHANGES, "What became of it."),
+        required("text", any_text(), "What can be read; empty where lines were skipped."),
+        required("pieces", list(&PIECE), "The line in pieces."),
+        required("count", count(), "How many lines were skipped; 1 otherwise."),
+    ],
+);
+const PIECE: Schema = Schema::Object(&ObjectSchema::answer(
+    "DiffPiece",
+    "Part of a line.",
+    &[
+        required("text", any_text(), "What can be read."),
+        required("changed", Schema::Bool, "It is not on the other side."),
+    ],
+));
+const FIELD_DIFF: ObjectSchema = ObjectSchema::answer(
+    "FieldDiff",
+    "What has changed in one member of a definition.",
+    &[
+        required("field", any_text(), "`description`, `inputSchema` …; empty for instructions."),
+        required("lines", list(&Schema::Object(&DIFF_LINE)), "Line by line."),
+    ],
+);
+const DIFF: Schema = list(&Schema::Object(&FIELD_DIFF));
+
+answer! {
+    /// A definition that waits.
+    struct WaitingView<'a> as "WaitingDefinition" {
+        /// What it is called in a request to approve or reject it.
+        #[example = "tool:create_issue@8b1c2d3e"] pub item: &'a str,
+        #[example = "tool"] pub kind: &'a str => KINDS,
+        /// As its server calls it; empty for instructions.
+        #[example = "create_issue"] pub name: &'a str,
+        /// Why it waits.
+        #[example = "changed"] pub reason: &'a str => REASONS,
+        /// What a finding says.
+        pub note: Option<&'a str>,
+        /// Of the definition that waits: the SHA-256 of its canonical JSON.
+        pub hash: &'a str,
+        /// Of the definition that was approved; null if none was.
+        pub approved_hash: Option<&'a str>,
+        /// The server's name and version when it was approved, and when this one was listed.
+        pub approved_version: Option<&'a str>,
+        pub version: Option<&'a str>,
+        #[example = "2025-01-08T11:00:00Z"] pub noticed_at: i64 as Moment,
+        /// Callers are not shown it.
+        #[example = true] pub held: bool,
+        /// Somebody has rejected it.
+        #[example = false] pub rejected: bool,
+        /// What differs from what was approved; everything, if nothing was.
+        pub diff: Value => DIFF,
+    }
+}
+
+answer! {
+    /// What waits of one server.
+    struct ReviewView<'a> as "ServerReview" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub server_id: &'a str,
+        #[example = "github-mcp"] pub server: &'a str,
+        #[example = "hold"] pub on_change: &'a str => ON_CHANGES,
+        pub waiting: Vec<Value> => list(&WaitingView::SCHEMA),
+    }
+}
+
+answer! {
+    /// What waits, by server.
+    struct ReviewList as "ReviewList" {
+        pub servers: Vec<Value> => list(&ReviewView::SCHEMA),
+        /// Definitions that nobody has decided on.
+        #[example = 1] pub total: usize,
+    }
+}
+
+answer! {
+    /// A definition that was decided on.
+    struct DecidedView<'a> as "DecidedDefinition" {
+        #[example = "tool"] pub kind: &'a str => KINDS,
+        #[example = "create_issue"] pub name: &'a str,
+        /// Of what was approved before; null if nothing was.
+        pub approved_hash: Option<&'a str>,
+        pub hash: &'a str,
+    }
+}
+
+answer! {
+    /// What was decided.
+    struct DecidedList<'a> as "DecidedDefinitions" {
+        #[example = "approved"] pub decision: &'a str,
+        pub decided: Vec<Value> => list(&DecidedView::SCHEMA),
+    }
+}
+
+async fn reviews(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+    asked.no_query()?;
+    let found = asked.plane.reviews().list(&asked.principal).await?;
+    let all = found.iter().flat_map(|it| &it.waiting);
+    let total = all.filter(|it| !it.waiting.is_rejected).count();
+    let servers = found.iter().map(review).collect();
+    Ok(ApiResponse::json(200, &ReviewList { servers, total }.json()))
+}
+
+async fn decide(asked: &ApiRequest<'_>, decision: Decision) -> Result<ApiResponse, Problem> {
+    asked.no_query()?;
+    let choices = Items::read(&asked.body())?;
+    let decided = asked.plane.reviews().decide(asked.id(), decision, &choices, asked.by()).await?;
+    let view = |it: &Decided| {
+        let Decided { kind, name, before, after } = it;
+        DecidedView { kind: kind.word(), name, approved_hash: before.as_deref(), hash: after }
+            .json()
+    };
+    let decided = decided.iter().map(view).collect();
+    let answer = DecidedList { decision: decision.done(), decided };
+    Ok(ApiResponse::json(200, &answer.json()))
+}
+
+fn review(review: &ServerReview) -> Value {
+    ReviewView {
+        server_id: &review.id,
+        server: &review.name,
+        on_change: review.on_change.word(),
+        waiting: review.waiting.iter().map(waiting).collect(),
+    }
+    .json()
+}
+
+fn waiting(it: &WaitingReview) -> Value {
+    let definition = &it.waiting.definition;
+    WaitingView {
+        item: &definition.item(),
+        kind: definition.kind.word(),
+        name: &definition.name,
+        reason: it.waiting.reason.word(),
+        note: it.waiting.reason.note(),
+        hash: &definition.hash,
+        approved_hash: it.approved.as_ref().map(|it| it.hash.as_str()),
+        approved_version: it.approved_identity.as_deref(),
+        version: it.waiting.identity.as_deref(),
+        noticed_at: i64::try_from(it.waiting.noticed).unwrap_or(0).saturating_mul(1000),
+        held: it.is_held,
+        rejected: it.waiting.is_rejected,
+        diff: it.diff.iter().map(field).collect(),
+    }
+    .json()
+}
+
+fn field(field: &FieldDiff) -> Value {
+    let lines = field.lines.iter().map(|line| {
+        let (change, count) = match line.change {
+            LineChange::Same => ("same", 1),
+            LineChange::Removed => ("removed", 1),
+            LineChange::Added => ("added", 1),
+            LineChange::Skipped(count) => ("skipped", count),
+        };
+        let pieces =
+            line.pieces.iter().map(|(changed, text)| json!({ "text": text, "changed": changed }));
+        let pieces: Vec<Value> = pieces.collect();
+        json!({ "change": change, "text": line.text(), "pieces": pieces, "count": count })
+    });
+    json!({ "field": field.field, "lines": lines.collect::<Vec<_>>() })
+}

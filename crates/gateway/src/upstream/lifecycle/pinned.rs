@@ -1,0 +1,343 @@
+//! `ServerPins`: what a server lists, as far as callers are shown it: compared with what was approved before,
+//! when a listing arrives.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::time::timeout;
+use trunkline_catalog::Listing;
+use trunkline_catalog::config::{OnChange, Secrets, ServerSpec};
+use trunkline_catalog::name::escaped;
+use trunkline_catalog::pins::{
+    Comparison, DefinitionKind, Definitions, Handling, KnownPins, Noticed, PinRecord, Sighting,
+    WaitingReason, compare,
+};
+
+use crate::limits::{NOTICED_CHANGES, PINS_WAIT};
+use crate::login::Later;
+use crate::pins::{LoadedPins, PinChange, PinHome, PinHomeError, PinnedEntry};
+use crate::upstream::lifecycle::handshake::ServerHello;
+
+#[derive(Debug)]
+pub(in crate::upstream) struct ServerPins {
+    /// `None`: nothing is pinned.
+    home: Option<Arc<dyn PinHome>>,
+    entry: PinnedEntry,
+    /// The place in `OnChange::ALL`, counted from 1; 0: the entry does not say.
+    policy: AtomicU8,
+    /// What is pinned could not be read: it is tried again.
+    is_undecided: AtomicBool,
+    /// That pins cannot be kept was logged.
+    complained: AtomicBool,
+}
+
+/// What a server lists, and what callers are shown of that.
+#[derive(Clone, Debug)]
+pub(crate) struct Offered {
+    /// What callers are shown.
+    pub(crate) listing: Arc<Listing>,
+    /// What the server lists.
+    pub(crate) listed: Arc<Listing>,
+}
+
+impl Offered {
+    pub(crate) fn as_listed(listing: Arc<Listing>) -> Self {
+        Self { listed: Arc::clone(&listing), listing }
+    }
+}
+
+/// A listing after it was compared.
+pub(in crate::upstream) struct Admitted {
+    pub(in crate::upstream) offered: Offered,
+    /// With the instructions that callers are told.
+    pub(in crate::upstream) hello: Arc<ServerHello>,
+    /// How many definitions wait for a person.
+    pub(in crate::upstream) waiting: usize,
+}
+
+/// Somebody else may have written the record each time: then something is wrong with the home.
+const MOST_TRIES: usize = 20;
+
+impl ServerPins {
+    pub(in crate::upstream) fn of(spec: &ServerSpec, home: Option<Arc<dyn PinHome>>) -> Self {
+        let pins = Self {
+            home,
+            entry: PinnedEntry::of(spec),
+            policy: AtomicU8::new(0),
+            is_undecided: AtomicBool::new(false),
+            complained: AtomicBool::new(false),
+        };
+        pins.set_policy(spec.on_change);
+        pins
+    }
+
+    pub(in crate::upstream) fn entry(&self) -> &PinnedEntry {
+        &self.entry
+    }
+
+    /// What the entry says.
+    pub(in crate::upstream) fn on_change(&self) -> Option<OnChange> {
+        let place = self.policy.load(Ordering::Relaxed).checked_sub(1)?;
+        OnChange::ALL.get(usize::from(place)).copied()
+    }
+
+    /// False: it was that before.
+    pub(in crate::upstream) fn set_policy(&self, on_change: Option<OnChange>) -> bool {
+        let place = on_change.and_then(|it| OnChange::ALL.iter().position(|other| *other == it));
+        let place = place.and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(0);
+        // Relaxed: a single number, and nothing else is read because of it.
+        self.policy.swap(place, Ordering::Relaxed) != place
+    }
+
+    fn policy(&self) -> OnChange {
+        self.on_change().unwrap_or_default()
+    }
+
+    /// Is it to be tried again, because what is pinned could not be read?
+    pub(in crate::upstream) fn is_undecided(&self) -> bool {
+        self.is_undecided.load(Ordering::Relaxed)
+    }
+
+    /// A server has listed this: what is new about it is kept and logged.
+    pub(in crate::upstream) async fn admit(
+        &self,
+        key: &str,
+        hello: &Arc<ServerHello>,
+        listing: Arc<Listing>,
+        secrets: &Secrets,
+    ) -> Admitted {
+        let Some(home) = &self.home else {
+            self.complain_homeless(key);
+            return admitted_whole(hello, listing);
+        };
+        let definitions = Definitions::of(&listing, hello.instructions.as_deref(), secrets);
+        let mut last_error = PinHomeError::Stale;
+        for _ in 0..MOST_TRIES {
+            let loaded = match in_time(home.load(self.entry.clone())).await {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    last_error = error;
+                    break;
+                }
+            };
+            let comparison = self.compare(key, hello, &definitions, &loaded);
+            match self.keep(home, &loaded, &comparison).await {
+                Err(PinHomeError::Stale) => continue,
+                Err(PinHomeError::Failed(why)) => self.complain_unkept(key, &why),
+                Ok(()) => {}
+            }
+            self.is_undecided.store(false, Ordering::Relaxed);
+            if let LoadedPins::Damaged(_, why) = &loaded {
+                tracing::error!(
+                    server = %key,
+                    "what was approved of it is lost: {why}; everything that it lists waits to be approved: {}",
+                    home.remedy(key)
+                );
+            }
+            tell(key, &comparison.noticed, &**home);
+            return admitted(hello, listing, &comparison);
+        }
+        self.undecided(key, hello, listing, &definitions, &last_error)
+    }
+
+    /// What was listed when the server last ran, as callers are shown it. Nothing is logged. `None`: what is
+    /// pinned cannot be read, and the server has to be asked first.
+    pub(in crate::upstream) fn preview(
+        &self,
+        key: &str,
+        hello: &Arc<ServerHello>,
+        listing: Arc<Listing>,
+        secrets: &Secrets,
+    ) -> Option<Admitted> {
+        let loaded = self.home.as_ref().and_then(|home| Some((home, home.load_now(&self.entry)?)));
+        let Some((home, loaded)) = loaded else { return Some(admitted_whole(hello, listing)) };
+        let loaded = loaded.ok().filter(|loaded| !matches!(loaded, LoadedPins::Damaged(..)))?;
+        // Hashes are made of every definition: not where nothing can be withheld.
+        if self.policy() != OnChange::Hold && !withholds(&loaded) {
+            return Some(admitted_whole(hello, listing));
+        }
+        let definitions = Definitions::of(&listing, hello.instructions.as_deref(), secrets);
+        let comparison = self.compare(key, hello, &definitions, &loaded);
+        if let LoadedPins::Nothing = loaded {
+            // What is remembered was listed before anything was pinned: that is what was first seen.
+            home.save_soon(&self.entry, self.change(&loaded, &comparison));
+        }
+        Some(admitted(hello, listing, &comparison))
+    }
+
+    fn compare(
+        &self,
+        key: &str,
+        hello: &ServerHello,
+        definitions: &Definitions,
+        loaded: &LoadedPins,
+    ) -> Comparison {
+        let known = match loaded {
+            LoadedPins::Nothing => KnownPins::Nothing,
+            LoadedPins::Record(record, _) => KnownPins::Record(record),
+            LoadedPins::Damaged(..) => KnownPins::Lost,
+        };
+        let sighting = Sighting {
+            server: key,
+            identity: hello.identity.as_deref(),
+            definitions,
+            // Whoever reads definitions for lies puts what is found here, and it is held.
+            findings: &[],
+            policy: self.policy(),
+            now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        };
+        compare(known, &sighting)
+    }
+
+    async fn keep(
+        &self,
+        home: &Arc<dyn PinHome>,
+        loaded: &LoadedPins,
+        comparison: &Comparison,
+    ) -> Result<(), PinHomeError> {
+        let is_same = |record: &PinRecord| *record == comparison.record;
+        if matches!(loaded, LoadedPins::Record(record, _) if is_same(record)) {
+            return Ok(());
+        }
+        in_time(home.save(self.entry.clone(), self.change(loaded, comparison))).await
+    }
+
+    fn change(&self, loaded: &LoadedPins, comparison: &Comparison) -> PinChange {
+        PinChange {
+            record: comparison.record.clone(),
+            expected: loaded.revision().cloned(),
+            noticed: comparison.noticed.clone(),
+            policy: self.policy(),
+        }
+    }
+
+    /// What is pinned cannot be read now: where it would have to be obeyed, nothing is shown.
+    fn undecided(
+        &self,
+        key: &str,
+        hello: &Arc<ServerHello>,
+        listing: Arc<Listing>,
+        definitions: &Definitions,
+        error: &PinHomeError,
+    ) -> Admitted {
+        let was_undecided = self.is_undecided.swap(true, Ordering::Relaxed);
+        if self.policy() != OnChange::Hold {
+            if !was_undecided {
+                tracing::warn!(
+                    server = %key,
+                    "what was approved of it cannot be read: {error}; changes of its definitions are not noticed"
+                );
+            }
+            return admitted_whole(hello, listing);
+        }
+        if !was_undecided {
+            tracing::error!(
+                server = %key,
+                "what was approved of it cannot be read: {error}; nothing of it is listed until it can (onChange is \
+                 hold)"
+            );
+        }
+        let lost = LoadedPins::Damaged(crate::pins::PinRevision(String::new()), String::new());
+        admitted(hello, listing, &self.compare(key, hello, definitions, &lost))
+    }
+
+    fn complain_unkept(&self, key: &str, why: &str) {
+        if self.complained.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        match self.policy() {
+            OnChange::Hold => tracing::error!(
+                server = %key,
+                "its definitions cannot be pinned: {why}; changes between two runs are not noticed (onChange is hold)"
+            ),
+            OnChange::Warn | OnChange::Allow => {
+                tracing::debug!(server = %key, "its definitions cannot be pinned: {why}");
+            }
+        }
+    }
+
+    fn complain_homeless(&self, key: &str) {
+        if self.policy() == OnChange::Hold && !self.complained.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                server = %key,
+                "onChange is hold, and there is no place to keep what was approved: set HOME or XDG_STATE_HOME"
+            );
+        }
+    }
+}
+
+/// A home that does not answer must not keep a server from being used.
+async fn in_time<T>(asked: Later<'_, Result<T, PinHomeError>>) -> Result<T, PinHomeError> {
+    let late = |_| Err(PinHomeError::Failed("it does not answer".to_owned()));
+    timeout(PINS_WAIT, asked).await.unwrap_or_else(late)
+}
+
+/// May something be withheld although the policy is not to hold, or is there something to be kept?
+fn withholds(loaded: &LoadedPins) -> bool {
+    let LoadedPins::Record(record, _) = loaded else { return true };
+    let is_withheld = |reason: &WaitingReason| matches!(reason, WaitingReason::Finding(_));
+    record.waiting.iter().any(|it| it.is_rejected || is_withheld(&it.reason))
+}
+
+fn admitted_whole(hello: &Arc<ServerHello>, listing: Arc<Listing>) -> Admitted {
+    Admitted { offered: Offered::as_listed(listing), hello: Arc::clone(hello), waiting: 0 }
+}
+
+fn admitted(hello: &Arc<ServerHello>, listed: Arc<Listing>, comparison: &Comparison) -> Admitted {
+    let waiting = comparison.record.undecided().count();
+    if comparison.effective.is_as_listed() {
+        return Admitted { waiting, ..admitted_whole(hello, listed) };
+    }
+    let listing = Arc::new(comparison.effective.listing(&listed));
+    let instructions = comparison.effective.instructions(hello.instructions.as_deref());
+    let mut told = ServerHello::clone(hello);
+    told.instructions = instructions;
+    Admitted { offered: Offered { listing, listed }, hello: Arc::new(told), waiting }
+}
+
+/// One line for each change, up to a bound.
+fn tell(key: &str, noticed: &[Noticed], home: &dyn PinHome) {
+    for change in noticed.iter().take(NOTICED_CHANGES) {
+        let what = in_words(change);
+        match change.handling {
+            Handling::Allowed => tracing::info!(server = %key, "{what}"),
+            Handling::Shown | Handling::Held => {
+                tracing::warn!(server = %key, "{what}: {}", home.remedy(key));
+            }
+        }
+    }
+    if let Some(more) = noticed.len().checked_sub(NOTICED_CHANGES).filter(|more| *more > 0) {
+        tracing::warn!(server = %key, "and {more} more of its definitions have changed or are new");
+    }
+}
+
+/// `tool "add" has changed (1a2b3c4d → 5e6f7a8b); callers are shown the new definition`
+fn in_words(change: &Noticed) -> String {
+    let Noticed { kind, name, reason, before, after, handling } = change;
+    let short = |hash: &str| hash.get(..8).unwrap_or(hash).to_owned();
+    let (what, has, is) = match kind {
+        DefinitionKind::Instructions => ("its instructions".to_owned(), "have", "are"),
+        kind => (format!("its {} \"{}\"", kind.word(), escaped(name)), "has", "is"),
+    };
+    let hashes = match before {
+        Some(before) => format!("{} \u{2192} {}", short(before), short(after)),
+        None => short(after),
+    };
+    let how = match reason {
+        WaitingReason::Changed => format!("{has} changed"),
+        WaitingReason::New => format!("{is} new"),
+        WaitingReason::Lost => format!("{is} not known to be approved any more"),
+        WaitingReason::Finding(note) => format!("{is} suspected ({note})"),
+    };
+    let done = match (handling, before) {
+        (Handling::Allowed, _) => "it is approved by onChange",
+        (Handling::Shown, Some(_)) => "callers are shown the new definition",
+        (Handling::Shown, None) => "callers are shown it",
+        (Handling::Held, Some(_)) => {
+            "callers keep the approved definition until this one is approved"
+        }
+        (Handling::Held, None) => "callers are not shown it until it is approved",
+    };
+    format!("{what} {how} [{hashes}]; {done}")
+}
