@@ -1,6 +1,7 @@
 //! On a platform: pins in the store, decided on over REST, with records of the audit.
 
 use kit::LIMIT;
+use kit::database::Database;
 use kit::platform::{ADMIN, Platform, id_of, remote};
 use kit::process::wait_until;
 use kit::room::Room;
@@ -159,4 +160,21 @@ fn pins_outlive_a_restart_and_an_edit_changes_the_policy() {
     wait_until("it is shown", LIMIT, || shown(&platform).0 == EVIL);
     assert_eq!(total(&platform), 2, "and waits still");
     platform.admin().patch(&path, &json!({ "on_change": "ask" })).problem(422, "invalid");
+}
+
+#[test]
+fn a_decision_at_one_replica_is_obeyed_by_the_other() {
+    let database = Database::new();
+    let room = Room::new();
+    let service = service(&room);
+    let url = database.direct_url();
+    let one = room.platform(&["--store", &url]);
+    let id = grown(&one, &service, Some("hold"));
+    let other = room.platform(&["--store", &url]);
+    other.wait_status(&id, "CONNECTED");
+    assert_eq!((shown(&other).0, total(&other)), (GOOD.to_owned(), 2));
+    let items = json!({ "items": [item(&one, "add")] });
+    one.admin().post(&decide(&id, "approve"), &items).is(200);
+    wait_until("both list it", LIMIT, || [&one, &other].iter().all(|it| shown(it).0 == EVIL));
+    assert_eq!(total(&other), 1);
 }

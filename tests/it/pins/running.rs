@@ -107,6 +107,23 @@ fn a_policy_that_is_edited_holds_at_once() {
     end(&client);
 }
 
+#[test]
+fn where_nothing_can_be_kept_a_change_is_held_for_as_long_as_the_gateway_runs() {
+    let room = Room::new();
+    config(&room, Some("hold"));
+    room.write("blocked", "a file");
+    let mut command = command(&room, &[]);
+    command.env(PINS, room.path("blocked/pins"));
+    let client = Client::spawn(command);
+    client.initialize("2025-11-25");
+    assert_eq!(client.list().len(), 2);
+    client.wait_stderr(&["its definitions cannot be pinned"], LIMIT);
+    client.call("rail:grow", "{}").result();
+    client.wait_stderr(&["its tool \"add\" has changed", "its tool \"new\" is new"], LIMIT);
+    assert_listed(&client.list(), &[GROW, &tool("add", GOOD)], ":");
+    end(&client);
+}
+
 /// Two gateways on one config, each with its own process of the server: both write the same record.
 #[test]
 fn two_gateways_keep_one_record() {

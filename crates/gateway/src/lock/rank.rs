@@ -93,6 +93,8 @@ ranks! {
     /// A leaf.
     RememberedListing
     /// A leaf.
+    UnkeptPins
+    /// A leaf.
     KnownEra
     /// A leaf.
     SpokenDialect

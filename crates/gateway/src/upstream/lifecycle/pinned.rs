@@ -2,7 +2,7 @@
 //! when a listing arrives.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::timeout;
@@ -15,6 +15,7 @@ use trunkline_catalog::pins::{
 };
 
 use crate::limits::{NOTICED_CHANGES, PINS_WAIT};
+use crate::lock::{Mutex, rank};
 use crate::login::Later;
 use crate::pins::{LoadedPins, PinChange, PinHome, PinHomeError, PinnedEntry};
 use crate::upstream::lifecycle::handshake::ServerHello;
@@ -30,6 +31,10 @@ pub(in crate::upstream) struct ServerPins {
     is_undecided: AtomicBool,
     /// That pins cannot be kept was logged.
     complained: AtomicBool,
+    /// How many changes were logged.
+    told: AtomicUsize,
+    /// What could not be kept: as good as kept, for as long as this process runs.
+    unkept: Mutex<Option<PinRecord>, rank::UnkeptPins>,
 }
 
 /// What a server lists, and what callers are shown of that.
@@ -56,6 +61,8 @@ pub(in crate::upstream) struct Admitted {
     pub(in crate::upstream) waiting: usize,
 }
 
+/// After so many, the changes of a server are not worth more words.
+const MOST_TOLD: usize = 1000;
 /// Somebody else may have written the record each time: then something is wrong with the home.
 const MOST_TRIES: usize = 20;
 
@@ -67,6 +74,8 @@ impl ServerPins {
             policy: AtomicU8::new(0),
             is_undecided: AtomicBool::new(false),
             complained: AtomicBool::new(false),
+            told: AtomicUsize::new(0),
+            unkept: Mutex::default(),
         };
         pins.set_policy(spec.on_change);
         pins
@@ -124,8 +133,11 @@ impl ServerPins {
             let comparison = self.compare(key, hello, &definitions, &loaded);
             match self.keep(home, &loaded, &comparison).await {
                 Err(PinHomeError::Stale) => continue,
-                Err(PinHomeError::Failed(why)) => self.complain_unkept(key, &why),
-                Ok(()) => {}
+                Err(PinHomeError::Failed(why)) => {
+                    *self.unkept.lock() = Some(comparison.record.clone());
+                    self.complain_unkept(key, &why);
+                }
+                Ok(()) => *self.unkept.lock() = None,
             }
             self.is_undecided.store(false, Ordering::Relaxed);
             if let LoadedPins::Damaged(_, why) = &loaded {
@@ -135,7 +147,7 @@ impl ServerPins {
                     home.remedy(key)
                 );
             }
-            tell(key, &comparison.noticed, &**home);
+            self.tell(key, &comparison.noticed, &**home);
             return admitted(hello, listing, &comparison);
         }
         self.undecided(key, hello, listing, &definitions, &last_error)
@@ -173,8 +185,9 @@ impl ServerPins {
         definitions: &Definitions,
         loaded: &LoadedPins,
     ) -> Comparison {
+        let unkept = self.unkept.lock().clone();
         let known = match loaded {
-            LoadedPins::Nothing => KnownPins::Nothing,
+            LoadedPins::Nothing => unkept.as_ref().map_or(KnownPins::Nothing, KnownPins::Record),
             LoadedPins::Record(record, _) => KnownPins::Record(record),
             LoadedPins::Damaged(..) => KnownPins::Lost,
         };
@@ -242,6 +255,38 @@ impl ServerPins {
         admitted(hello, listing, &self.compare(key, hello, definitions, &lost))
     }
 
+    /// One line for each change, up to a bound for a listing and one for all: a server that changes without end
+    /// must not fill the log.
+    fn tell(&self, key: &str, noticed: &[Noticed], home: &dyn PinHome) {
+        if noticed.is_empty() {
+            return;
+        }
+        let before = self.told.fetch_add(noticed.len(), Ordering::Relaxed);
+        if before > MOST_TOLD {
+            tracing::debug!(server = %key, "{} more of its definitions have changed", noticed.len());
+            return;
+        }
+        for change in noticed.iter().take(NOTICED_CHANGES) {
+            let what = in_words(change);
+            match change.handling {
+                Handling::Allowed => tracing::info!(server = %key, "{what}"),
+                Handling::Shown | Handling::Held => {
+                    tracing::warn!(server = %key, "{what}: {}", home.remedy(key));
+                }
+            }
+        }
+        if let Some(more) = noticed.len().checked_sub(NOTICED_CHANGES).filter(|more| *more > 0) {
+            tracing::warn!(server = %key, "and {more} more of its definitions have changed or are new");
+        }
+        if before + noticed.len() > MOST_TOLD {
+            tracing::warn!(
+                server = %key,
+                "its definitions change all the time: further changes are not logged; {}",
+                home.remedy(key)
+            );
+        }
+    }
+
     fn complain_unkept(&self, key: &str, why: &str) {
         if self.complained.swap(true, Ordering::Relaxed) {
             return;
@@ -249,7 +294,7 @@ impl ServerPins {
         match self.policy() {
             OnChange::Hold => tracing::error!(
                 server = %key,
-                "its definitions cannot be pinned: {why}; changes between two runs are not noticed (onChange is hold)"
+                "its definitions cannot be pinned: {why}; a change that comes with the next start is not noticed (onChange is hold)"
             ),
             OnChange::Warn | OnChange::Allow => {
                 tracing::debug!(server = %key, "its definitions cannot be pinned: {why}");
@@ -296,23 +341,7 @@ fn admitted(hello: &Arc<ServerHello>, listed: Arc<Listing>, comparison: &Compari
     Admitted { offered: Offered { listing, listed }, hello: Arc::new(told), waiting }
 }
 
-/// One line for each change, up to a bound.
-fn tell(key: &str, noticed: &[Noticed], home: &dyn PinHome) {
-    for change in noticed.iter().take(NOTICED_CHANGES) {
-        let what = in_words(change);
-        match change.handling {
-            Handling::Allowed => tracing::info!(server = %key, "{what}"),
-            Handling::Shown | Handling::Held => {
-                tracing::warn!(server = %key, "{what}: {}", home.remedy(key));
-            }
-        }
-    }
-    if let Some(more) = noticed.len().checked_sub(NOTICED_CHANGES).filter(|more| *more > 0) {
-        tracing::warn!(server = %key, "and {more} more of its definitions have changed or are new");
-    }
-}
-
-/// `tool "add" has changed (1a2b3c4d → 5e6f7a8b); callers are shown the new definition`
+/// `its tool "add" has changed [1a2b3c4d → 5e6f7a8b]; callers are shown the new definition`
 fn in_words(change: &Noticed) -> String {
     let Noticed { kind, name, reason, before, after, handling } = change;
     let short = |hash: &str| hash.get(..8).unwrap_or(hash).to_owned();
