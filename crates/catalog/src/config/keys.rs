@@ -4,6 +4,7 @@ use super::calls::CALLS;
 use super::checker::{ConfigChecker, find};
 use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
+use super::limits::{LIMITS, SHARED_LIMITS};
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
@@ -60,8 +61,9 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("customTools", "tools"),
         ("presets", "presets"),
         ("clients", "clients"),
+        ("limits", "limits"),
     ],
-    more: &[&RUN_DEFAULTS],
+    more: &[&RUN_DEFAULTS, &SHARED_LIMITS],
     ..NONE
 };
 
@@ -120,7 +122,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[ConfigKey]; 6] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN];
+const ANY_SERVER: [&[ConfigKey]; 7] = [&ANY, &CALLS, &LIMITS, &EXPOSE, &HIDE, &PIN, &RUN];
 
 /// What every server may have, besides what is said about its calls and its tools.
 const ANY: [ConfigKey; 5] = [
@@ -145,7 +147,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 38 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -181,6 +183,9 @@ pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
     ("start", "start"),
     ("idleStop", "idleStop"),
     ("idleTimeout", "idleStop"),
+    ("limits", "limits"),
+    ("rateLimit", "limits"),
+    ("rateLimits", "limits"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

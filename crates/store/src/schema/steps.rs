@@ -4,10 +4,10 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 6;
+pub(super) const KNOWN: i64 = 7;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];
+pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -265,3 +265,6 @@ const STEP_6: &[Statement] = &[Both(
         used_at    INTEGER NOT NULL
     ) STRICT",
 )];
+
+/// Version 7: what each API key may have at most.
+const STEP_7: &[Statement] = &[Both("ALTER TABLE api_keys ADD COLUMN limits TEXT")];

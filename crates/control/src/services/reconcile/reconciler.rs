@@ -185,6 +185,7 @@ impl Reconciler {
             guarded: true,
             login,
             calls: connection.calls,
+            tool_limits: Vec::new(),
             run: RunRules::default(),
         })
     }

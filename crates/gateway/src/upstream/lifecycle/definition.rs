@@ -8,6 +8,7 @@ use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start,
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
+use crate::limiter::{Limiter, ServerMeters};
 use crate::login::Logins;
 use crate::upstream::lifecycle::declared::Declared;
 
@@ -25,6 +26,8 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) calls: CallRules,
     /// When it runs.
     pub(in crate::upstream) run: RunRules,
+    /// What is used of it, in all its processes.
+    pub(crate) meters: Arc<ServerMeters>,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.
@@ -73,6 +76,8 @@ pub(crate) struct Services {
     pub(crate) declared: Declared,
     /// Where it is remembered what servers say of themselves.
     pub(crate) listings: Option<Arc<KnownListings>>,
+    /// What servers, callers and addresses may have.
+    pub(crate) limiter: Arc<Limiter>,
     /// Who knows the logins of servers.
     pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.
