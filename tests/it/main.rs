@@ -17,6 +17,7 @@ mod input;
 mod kit_itself;
 mod lazy;
 mod ledger;
+mod limits;
 mod logins;
 mod matrix;
 mod orphans;

@@ -74,7 +74,9 @@ struct Seen {
 pub fn run(report: &mut Report, size: Size) {
     for over_http in [true, false] {
         let room = Room::new();
-        let platform = room.platform(&["--allow-stdio-registration", "--health-interval", "1s"]);
+        // More calls than a key may make by default.
+        let flags = ["--allow-stdio-registration", "--health-interval", "1s", "--limits", "off"];
+        let platform = room.platform(&flags);
         let victim = match over_http {
             true => {
                 let service = echoing(&room, VICTIM).listen(Wire::Http);

@@ -232,6 +232,7 @@ pub(crate) fn options(
     let mut options = Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
         custom: config.custom,
+        limits: Limits { shared: config.limits, ..wanted.limits() },
         inherited,
         ..remote_options(wanted, config.servers, wanted.naming(), environment)
     };
@@ -326,6 +327,7 @@ impl StartOptions<'_> {
             call: self.bounds.call_timeout.map_or(usual.call, call),
             message: self.bounds.max_message.unwrap_or(usual.message),
             body: self.bounds.max_message.unwrap_or(usual.body),
+            ..usual
         }
     }
 }

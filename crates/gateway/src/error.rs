@@ -7,6 +7,7 @@ use std::time::Duration;
 use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_into};
 
 use crate::era::Era;
+use crate::limiter::{LimitScope, Overrun};
 
 // Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves
 // (JSON-RPC 2.0, 5.1). Each means one thing; docs/errors.md lists them.
@@ -23,6 +24,8 @@ const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
 const TOO_MANY_SUBSCRIPTIONS: i32 = -31015;
+/// A limit of rates, open calls or bytes is reached.
+pub(crate) const LIMITED: i32 = -31016;
 /// To a server: its question was not answered in time.
 pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
@@ -141,6 +144,9 @@ pub(crate) enum CallError {
          bytes of URIs; unsubscribe from some first"
     )]
     TooManySubscriptions { uris: usize, bytes: usize },
+    /// More than a caller, a server, a tool or an address may have.
+    #[error("{0}")]
+    Limited(Box<Overrun>),
     /// A mistake of ours.
     #[error(
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
@@ -244,6 +250,7 @@ impl CallError {
             Self::NotRecorded => NOT_RECORDED,
             Self::SessionEnded { .. } => SESSION_ENDED,
             Self::TooManySubscriptions { .. } => TOO_MANY_SUBSCRIPTIONS,
+            Self::Limited(_) => LIMITED,
             Self::Internal(_) => INTERNAL_ERROR,
         }
     }
@@ -285,6 +292,7 @@ impl CallError {
             | Self::NoPrefix { .. }
             | Self::TurnedOut
             | Self::TooManySubscriptions { .. }
+            | Self::Limited(_)
             | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -306,6 +314,7 @@ impl CallError {
             Self::Busy { .. }
             | Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
+            | Self::Limited(_)
             | Self::NotRecorded => true,
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }
@@ -360,6 +369,7 @@ impl CallError {
             Self::UnknownResource(uri) if era == Era::Modern => {
                 return [&b"{\"uri\":"[..], &encode(uri), b"}"].concat();
             }
+            Self::Limited(overrun) => return limited(overrun),
             _ if self.blame() == Blame::Client => return Vec::new(),
             _ => {}
         }
@@ -410,6 +420,23 @@ impl CallError {
         let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
         Self::InvalidRequest(why)
     }
+}
+
+/// What a program needs to come again at the right time.
+fn limited(overrun: &Overrun) -> Vec<u8> {
+    let (scope, limit) = (overrun.scope.name(), overrun.limit.name());
+    let mut data = format!(
+        "{{\"mayRetry\":true,\"retryAfterMs\":{},\"scope\":\"{scope}\",\"limit\":\"{limit}\"",
+        overrun.again_ms()
+    )
+    .into_bytes();
+    if let (LimitScope::Server | LimitScope::Tool, Some(server)) = (overrun.scope, &overrun.server)
+    {
+        data.extend_from_slice(b",\"server\":");
+        encode_into(server, &mut data);
+    }
+    data.push(b'}');
+    data
 }
 
 fn versions(requested: &str) -> Vec<u8> {
@@ -488,6 +515,7 @@ mod tests {
             TURNED_DOWN,
             SESSION_ENDED,
             TOO_MANY_SUBSCRIPTIONS,
+            LIMITED,
             NOT_ANSWERED,
             CLIENT_GONE,
         ];

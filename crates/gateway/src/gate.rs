@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::limiter::{Allowance, CallerAccount, Limiter};
+
 /// Decides who may speak MCP here. Asked on the thread that moves bytes, so that nothing in it may
 /// wait: what takes time is a `Later`.
 pub trait Gate: Debug + Send + Sync {
@@ -86,6 +88,8 @@ pub struct Pass {
     pub grant: Option<Arc<dyn Grant>>,
     /// From then on it is worth nothing, whatever the version says.
     pub expires: Option<SystemTime>,
+    /// What it may have at most; `None`: nothing is limited.
+    pub allowance: Option<Allowance>,
 }
 
 impl Pass {
@@ -97,6 +101,13 @@ impl Pass {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let grant = |pass: &Self| pass.grant.as_ref().map(|grant| grant.id());
         self.who == other.who && grant(self) == grant(other)
+    }
+}
+
+impl Limiter {
+    /// The account of whoever has this pass; `None`: nothing is limited for it.
+    pub(crate) fn account_of(&self, pass: &Pass) -> Option<Arc<CallerAccount>> {
+        pass.allowance.as_ref().map(|allowed| self.caller(&pass.who, allowed))
     }
 }
 
@@ -153,6 +164,7 @@ mod tests {
             label: "somebody".into(),
             grant: grant.map(|id| Arc::new(Numbered(id)) as _),
             expires: None,
+            allowance: None,
         }
     }
 

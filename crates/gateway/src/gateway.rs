@@ -23,6 +23,7 @@ use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions, socket::SocketOrder};
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
+use crate::limiter::Limiter;
 use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
@@ -114,7 +115,11 @@ impl Gateway {
             simple: options.info.simple,
             shutdown: farewell.subscribe(),
         };
+        let limiter = Arc::new(Limiter::default());
+        limiter.set(options.limits.shared);
+        limiter.set_platform_default(options.limits.platform);
         let provisions = Services {
+            limiter,
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             declared: supervisor.declared.clone(),
@@ -247,6 +252,7 @@ impl Gateway {
             private: false,
             traced: self.fleet.is_traced(),
             events: self.fleet.services.observers.as_ref().and_then(|watch| watch.events.clone()),
+            limiter: Arc::clone(&self.fleet.services.limiter),
         })
     }
 

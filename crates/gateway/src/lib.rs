@@ -18,6 +18,7 @@ mod gateway_info;
 mod identity;
 mod instance;
 mod known_listings;
+mod limiter;
 mod limits;
 mod local;
 mod lock;
@@ -50,6 +51,7 @@ pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
+pub use limiter::{Allowance, LimitedCalls};
 pub use limits::{
     FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
     shortened,

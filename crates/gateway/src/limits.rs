@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What the command line may change.
+use trunkline_catalog::config::{LimitRules, SharedLimits};
+
+/// What the command line and the config may change.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How long the first `tools/list` waits for servers that are still starting.
@@ -17,6 +19,10 @@ pub struct Limits {
     /// The longest body of an HTTP request. Shorter than a message, unless that was asked for: whoever
     /// reaches the port can make us hold that much, and MCP servers usually take no more.
     pub body: usize,
+    /// What callers and addresses may have.
+    pub shared: SharedLimits,
+    /// What callers of a platform may have, where nothing is said about them.
+    pub platform: LimitRules,
 }
 
 impl Default for Limits {
@@ -27,6 +33,8 @@ impl Default for Limits {
             call: Some(Duration::from_secs(600)),
             message: 64 * 1024 * 1024,
             body: 4 * 1024 * 1024,
+            shared: SharedLimits::default(),
+            platform: LimitRules::default(),
         }
     }
 }
@@ -299,6 +307,12 @@ pub(crate) const AWAY_SECONDS: u32 = 60;
 pub(crate) const SESSIONS: usize = 10_000;
 pub(crate) const SESSIONS_PER_CALLER: usize = 1_000;
 pub(crate) const SESSION_SECONDS: u32 = 30 * 60;
+/// Resources that one caller is subscribed to, in all its sessions, unless it is said; and bytes of their URIs: ten
+/// full sessions' worth, which is more than any person opens.
+pub(crate) const SUBSCRIBED_URIS_PER_CALLER: u32 = 10_000;
+pub(crate) const SUBSCRIBED_BYTES_PER_CALLER: usize = 10 * 1024 * 1024;
+/// Accounts of callers, or of addresses, from which on those are forgotten that are as good as new: some MiB.
+pub(crate) const ACCOUNTS_SWEPT: usize = 10_000;
 
 /// A caller without requests for so many seconds is forgotten, with what was started for it alone.
 pub(crate) const CALLER_SECONDS: u32 = 300;

@@ -33,6 +33,11 @@ pub enum Change {
         id: String,
         at: i64,
     },
+    /// What the key may have from now on; none: the defaults.
+    LimitKey {
+        id: String,
+        limits: Option<String>,
+    },
     /// Stale if it has another revision than this, or if there is one and none was expected.
     PutGrant {
         record: GrantRecord,
@@ -104,6 +109,7 @@ async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> 
         }
         Change::InsertKey(record) => key::insert(session, record).await,
         Change::RevokeKey { id, at } => key::revoke(session, &id, at).await,
+        Change::LimitKey { id, limits } => key::limit(session, &id, limits).await,
         Change::PutGrant { record, expected } => grant::put(session, record, expected).await,
         Change::DeleteGrant { server_id, issuer, principal } => {
             grant::delete(session, &server_id, &issuer, &principal).await

@@ -23,6 +23,7 @@ mod grants;
 mod health;
 mod judged;
 mod keys;
+mod limits;
 mod listed_commands;
 mod llm;
 mod metrics;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use trunkline_catalog::config::LimitRules;
 use trunkline_control::audit::AuditExport;
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
@@ -37,6 +38,11 @@ pub(crate) struct PlatformFlags {
         help_heading = "Platform"
     )]
     pub(crate) health_interval: Duration,
+    /// What each API key and each subject may have, where nothing else is said: `off`, or NAME=NUMBER,… of
+    /// `calls_per_second`, `burst`, `open_calls`, `result_bytes_per_minute`, `sessions`, `connections`,
+    /// `subscriptions` [default: `calls_per_second=50,burst=500,open_calls=128,connections=2000`]
+    #[arg(long, value_name = "LIMITS", value_parser = LimitRules::read, help_heading = "Platform")]
+    pub(crate) limits: Option<LimitRules>,
     #[command(flatten)]
     pub(crate) audit: AuditFlags,
     #[command(flatten)]

@@ -272,6 +272,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         guarded: false,
         login: None,
         calls: Default::default(),
+        tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
     }

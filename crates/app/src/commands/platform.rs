@@ -14,8 +14,8 @@ use trunkline_control::llm::Llm;
 use trunkline_control::net::ModelPlace;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
-    AuditSettings, ControlPlane, ProgramSearch, RegistrationRules, Settings, StartedControlPlane,
-    StdioRegistration, StorageSettings, TokenSettings, with_logins,
+    AuditSettings, ControlPlane, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, Settings,
+    StartedControlPlane, StdioRegistration, StorageSettings, TokenSettings, with_logins,
 };
 use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{ConnectedClients, Event, EventSink, Fleet, HttpOptions, Options};
@@ -97,6 +97,7 @@ pub(super) fn settings(
             export: flags.audit.audit_export.clone(),
         },
         health_interval: flags.health_interval,
+        limits: flags.limits.unwrap_or(DEFAULT_LIMITS),
         tracer: None,
         llm: llm(&flags.models, environment)?,
         embeddings: embeddings(&flags.models, environment)?,
@@ -208,7 +209,7 @@ impl PendingPlatform {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
         // Before the key is read.
         core_dumps::forbid();
-        let reach = settings.registration.reach.clone();
+        let (reach, limits) = (settings.registration.reach.clone(), settings.limits);
         let rotate = rotate_command(&settings);
         let booted = ControlPlane::boot(settings).await.map_err(|error| error.to_string())?;
         let StartedControlPlane { plane, admin_token, is_locked, is_rotating } = booted;
@@ -242,6 +243,7 @@ impl PendingPlatform {
             Some(is_stuck) => sink.required(is_stuck),
             None => sink,
         };
+        options.limits.platform = limits;
         options.events = Some(sink.clone());
         options.reach = reach;
         options.shown.pins = Some(plane.reviews().home());

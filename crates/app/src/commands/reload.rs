@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
+use trunkline_catalog::config::{
+    Config, CustomTool, Problem, Problems, ServerSpec, SharedLimits, Style,
+};
 use trunkline_gateway::Applied;
 
 use crate::commands::runtime::{config_path, read_config};
@@ -152,7 +154,7 @@ impl<'r> Reload<'r> {
     /// Watches and applies until it is dropped. `apply` says what came of it, if it knows.
     pub(super) async fn run(
         mut self,
-        apply: impl Fn(Vec<ServerSpec>, Vec<CustomTool>) -> Option<Applied>,
+        apply: impl Fn(Vec<ServerSpec>, Vec<CustomTool>, SharedLimits) -> Option<Applied>,
     ) -> Infallible {
         let Some((path, mut watch)) = self.watched.take() else {
             loop {
@@ -177,7 +179,7 @@ impl<'r> Reload<'r> {
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");
                     }
-                    match apply(config.servers, config.custom) {
+                    match apply(config.servers, config.custom, config.limits) {
                         Some(applied) => tracing::info!("{}", news(&applied)),
                         // Who applies it says what comes of it.
                         None => tracing::info!("the config was read again"),

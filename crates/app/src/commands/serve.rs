@@ -199,11 +199,14 @@ impl ServePlan {
         let fleet = gateway.fleet();
         let platform = pending.map(|pending| pending.attend(fleet.clone()));
         ready();
-        let apply = |servers, custom| match &platform {
-            None => Some(fleet.apply(servers, custom)),
-            Some(platform) => {
-                platform.set_file(servers, custom);
-                None
+        let apply = |servers, custom, limits| {
+            fleet.set_limits(limits);
+            match &platform {
+                None => Some(fleet.apply(servers, custom)),
+                Some(platform) => {
+                    platform.set_file(servers, custom);
+                    None
+                }
             }
         };
         let served = tokio::select! {

@@ -88,8 +88,10 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         };
         detach(&logs)?;
         // Servers that the next runtime is to have are not started by one that ends.
-        let apply =
-            |servers, custom| (!attendance.is_ending()).then(|| fleet.apply(servers, custom));
+        let apply = |servers, custom, limits| {
+            fleet.set_limits(limits);
+            (!attendance.is_ending()).then(|| fleet.apply(servers, custom))
+        };
         tokio::select! {
             served = gateway.serve_sockets(ordered) => served,
             received = reception.receive(socket) => match received? {},

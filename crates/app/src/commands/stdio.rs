@@ -43,9 +43,13 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     let served = block_on(async {
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
+        let apply = |servers, custom, limits| {
+            fleet.set_limits(limits);
+            Some(fleet.apply(servers, custom))
+        };
         tokio::select! {
             served = gateway.serve_stdio() => served,
-            never = reload.run(|servers, custom| Some(fleet.apply(servers, custom))) => match never {},
+            never = reload.run(apply) => match never {},
             never = pins::follow(pins::home(environment), &fleet) => match never {},
         }
     });

@@ -43,6 +43,10 @@ fn schema() -> Value {
             "subtools": subtools(),
             "subtool": object(Object::Subtool),
             "client": object(Object::Client),
+            "serverLimits": object(Object::ServerLimits),
+            "limits": object(Object::Limits),
+            "callerLimits": object(Object::CallerLimits),
+            "sharedLimits": object(Object::SharedLimits),
         },
     })
 }
@@ -132,6 +136,10 @@ mod tests {
             ("/definitions/subtools/additionalProperties/properties", Object::OfServer),
             ("/definitions/subtool/properties", Object::Subtool),
             ("/definitions/client/properties", Object::Client),
+            ("/definitions/serverLimits/properties", Object::ServerLimits),
+            ("/definitions/limits/properties", Object::Limits),
+            ("/definitions/callerLimits/properties", Object::CallerLimits),
+            ("/definitions/sharedLimits/properties", Object::SharedLimits),
         ];
         for (place, object) in places {
             let found = schema.pointer(place).and_then(Value::as_object).expect(place);

@@ -47,7 +47,7 @@ pub(super) fn value(takes: Takes) -> Value {
         Takes::Flag => json!({ "type": "boolean" }),
         Takes::Word(words) => json!({ "enum": words }),
         Takes::Type => one_of(&[LOCAL_TYPES.as_slice(), &HTTP_TYPES, &SSE_TYPES].concat()),
-        Takes::Seconds { least, most } => {
+        Takes::Decimal { least, most } => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
         Takes::IdleTime => json!({ "anyOf": [
@@ -75,6 +75,15 @@ pub(super) fn value(takes: Takes) -> Value {
             "type": "object",
             "propertyNames": { "enum": Client::ALL.map(Client::id) },
             "additionalProperties": reference("client"),
+        }),
+        Takes::ServerLimits => reference("serverLimits"),
+        Takes::SharedLimits => reference("sharedLimits"),
+        Takes::CallerLimits => reference("callerLimits"),
+        Takes::Limits => reference("limits"),
+        Takes::ToolLimits => json!({
+            "type": "object",
+            "propertyNames": { "minLength": 1 },
+            "additionalProperties": reference("limits"),
         }),
         Takes::SubtoolList => {
             json!({ "type": "array", "items": { "anyOf": [name(), reference("subtool")] } })

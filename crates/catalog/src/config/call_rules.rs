@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use super::limit_rules::{BURST, CALLS_PER_SECOND, LimitRules, OPEN_CALLS, RESULT_BYTES};
+
 /// What holds for the calls of one server only; the default is what holds for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallRules {
@@ -10,10 +12,13 @@ pub struct CallRules {
     pub timeout: Option<Duration>,
     /// How many calls it is given at a time; others wait.
     pub max_concurrency: Option<usize>,
+    /// What all its callers together may have. It changes while the server runs.
+    pub limits: LimitRules,
 }
 
 /// One row per setting. To add one: a field above, a row here, and the code that obeys it.
-pub const CALL_SETTINGS: &[CallSetting; 2] = &[CALL_TIMEOUT, MAX_CONCURRENCY];
+pub const CALL_SETTINGS: &[CallSetting; 6] =
+    &[CALL_TIMEOUT, MAX_CONCURRENCY, CALLS_PER_SECOND, BURST, OPEN_CALLS, RESULT_BYTES];
 
 pub const CALL_TIMEOUT: CallSetting = CallSetting {
     key: "callTimeout",
@@ -31,7 +36,7 @@ pub const CALL_TIMEOUT: CallSetting = CallSetting {
     set: |rules, value| rules.timeout = value.map(u64::from).map(Duration::from_millis),
 };
 
-const MAX_CONCURRENCY: CallSetting = CallSetting {
+pub(super) const MAX_CONCURRENCY: CallSetting = CallSetting {
     key: "maxConcurrency",
     name: "max_concurrency",
     stored: "max_concurrency",
@@ -47,7 +52,7 @@ const MAX_CONCURRENCY: CallSetting = CallSetting {
     set: |rules, value| rules.max_concurrency = value.and_then(|most| usize::try_from(most).ok()),
 };
 
-/// One setting, everywhere it can be written or read. Its value is a `u32`: milliseconds or calls.
+/// One setting, everywhere it can be written or read. Its value is a `u32`: milliseconds, calls, bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct CallSetting {
     /// Its key in the config file.
@@ -67,8 +72,8 @@ pub struct CallSetting {
     pub number: &'static str,
     /// Its name for people.
     pub label: &'static str,
-    get: fn(&CallRules) -> Option<u32>,
-    set: fn(&mut CallRules, Option<u32>),
+    pub(super) get: fn(&CallRules) -> Option<u32>,
+    pub(super) set: fn(&mut CallRules, Option<u32>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +81,26 @@ pub enum SettingUnit {
     /// Written in seconds, kept in milliseconds.
     Seconds,
     Calls,
+    /// Calls a second, kept as calls in 1,000 seconds.
+    PerSecond,
+    /// Bytes a minute.
+    Bytes,
+    /// Of whatever the setting names.
+    Number,
 }
 
 impl CallRules {
     /// Asks for the value of every setting, in the table's order.
-    pub fn of(mut value: impl FnMut(&'static CallSetting) -> Option<u32>) -> Self {
+    pub fn of(value: impl FnMut(&'static CallSetting) -> Option<u32>) -> Self {
+        Self::of_settings(CALL_SETTINGS, value)
+    }
+
+    pub(super) fn of_settings(
+        settings: &'static [CallSetting],
+        mut value: impl FnMut(&'static CallSetting) -> Option<u32>,
+    ) -> Self {
         let mut rules = Self::default();
-        for setting in CALL_SETTINGS {
+        for setting in settings {
             (setting.set)(&mut rules, value(setting));
         }
         rules
@@ -92,6 +110,12 @@ impl CallRules {
     pub fn values(self) -> impl Iterator<Item = (&'static CallSetting, Option<u32>)> {
         CALL_SETTINGS.iter().map(move |setting| (setting, (setting.get)(&self)))
     }
+
+    /// What a connection to the server is made with: limits are none of its business.
+    #[must_use]
+    pub fn without_limits(self) -> Self {
+        Self { limits: LimitRules::default(), ..self }
+    }
 }
 
 impl CallSetting {
@@ -99,10 +123,12 @@ impl CallSetting {
     pub fn read(&self, number: &str) -> Option<u32> {
         let given: f64 = number.parse().ok()?;
         let (least, most) = self.bounds();
-        let is_exact = self.unit == SettingUnit::Seconds || given.fract() == 0.0;
+        let is_exact = self.unit.has_parts() || given.fract() == 0.0;
         let is_allowed = is_exact && (least..=most).contains(&given);
         // Printed without decimals it is rounded to the millisecond, and no cast can lose anything.
-        is_allowed.then(|| format!("{:.0}", given * self.unit.parts()).parse().ok())?
+        let value = is_allowed.then(|| format!("{:.0}", given * self.unit.parts()).parse().ok())?;
+        // What is rounded to nothing was not meant as nothing.
+        value.filter(|value| *value > 0 || given == 0.0)
     }
 
     /// The JSON number that means this value.
@@ -117,6 +143,9 @@ impl CallSetting {
             SettingUnit::Seconds => format!("{number} s"),
             SettingUnit::Calls if value == 1 => format!("{number} call"),
             SettingUnit::Calls => format!("{number} calls"),
+            SettingUnit::PerSecond => format!("{number} calls a second"),
+            SettingUnit::Bytes => format!("{number} bytes a minute"),
+            SettingUnit::Number => number,
         }
     }
 
@@ -135,10 +164,12 @@ impl CallSetting {
 impl SettingUnit {
     /// How many parts that are counted make one that is written.
     const fn parts(self) -> f64 {
-        match self {
-            Self::Seconds => 1_000.0,
-            Self::Calls => 1.0,
-        }
+        if self.has_parts() { 1_000.0 } else { 1.0 }
+    }
+
+    /// May a fraction be written?
+    pub const fn has_parts(self) -> bool {
+        matches!(self, Self::Seconds | Self::PerSecond)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a file says about the calls of one server: reads the settings of the table.
 
-use super::call_rules::{CALL_SETTINGS, CallRules, CallSetting, SettingUnit};
+use super::call_rules::{CALL_TIMEOUT, CallRules, CallSetting, MAX_CONCURRENCY};
 use super::checker::{ConfigChecker, find};
 use super::path::Path;
 use super::problem::Problem;
@@ -8,27 +8,15 @@ use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
 
-#[expect(
-    clippy::indexing_slicing,
-    reason = "the compiler evaluates it: out of bounds does not build"
-)]
-pub(crate) const CALLS: [ConfigKey; CALL_SETTINGS.len()] = {
-    let mut keys = [ConfigKey::new("", Takes::Anything, ""); CALL_SETTINGS.len()];
-    let mut at = 0;
-    while at < keys.len() {
-        keys[at] = key(&CALL_SETTINGS[at]);
-        at += 1;
-    }
-    keys
-};
+/// Those that stand in a server's entry itself.
+pub(crate) const CALLS: [ConfigKey; 2] = [key(&CALL_TIMEOUT), key(&MAX_CONCURRENCY)];
 
-const fn key(setting: &CallSetting) -> ConfigKey {
-    let takes = match setting.unit {
-        SettingUnit::Seconds => {
-            let (least, most) = setting.bounds();
-            Takes::Seconds { least, most }
-        }
-        SettingUnit::Calls => Takes::Count { least: setting.least, most: setting.most },
+pub(super) const fn key(setting: &CallSetting) -> ConfigKey {
+    let takes = if setting.unit.has_parts() {
+        let (least, most) = setting.bounds();
+        Takes::Decimal { least, most }
+    } else {
+        Takes::Count { least: setting.least, most: setting.most }
     };
     ConfigKey::new(setting.key, takes, setting.doc)
 }
@@ -38,10 +26,18 @@ impl ConfigChecker<'_> {
         if self.rules == Rules::Simple {
             return CallRules::default();
         }
-        CallRules::of(|setting| self.setting(members, at, setting))
+        CallRules::of(|setting| {
+            let is_own = CALLS.iter().any(|key| key.name == setting.key);
+            is_own.then(|| self.setting(members, at, setting))?
+        })
     }
 
-    fn setting(&mut self, members: &[JsonMember], at: &Path, setting: &CallSetting) -> Option<u32> {
+    pub(super) fn setting(
+        &mut self,
+        members: &[JsonMember],
+        at: &Path,
+        setting: &CallSetting,
+    ) -> Option<u32> {
         let key = setting.key;
         let member = find(members, key)?;
         let at = at.key(key);

@@ -3,6 +3,8 @@
 use super::checker::{ConfigChecker, find};
 use super::custom::{Placed, Servers};
 use super::keys::{TOP, TOP_SIMPLE};
+use super::limit_rules::SharedLimits;
+use super::limits::LimitsReader;
 use super::near::nearest;
 use super::path::Path;
 use super::presets::Nameable;
@@ -18,6 +20,8 @@ pub(crate) struct File {
     pub(crate) custom: Vec<Placed>,
     /// The names of its presets.
     pub(crate) presets: Vec<String>,
+    /// What callers and addresses may have.
+    pub(crate) limits: SharedLimits,
 }
 
 impl ConfigChecker<'_> {
@@ -58,7 +62,8 @@ impl ConfigChecker<'_> {
             custom: tools.map(|tools| keys_of(&tools.value)).unwrap_or_default(),
         };
         let presets = self.selections(members, &nameable, &mut servers, &mut custom);
-        File { servers, custom, presets }
+        let limits = LimitsReader(self).shared(members, &at);
+        File { servers, custom, presets, limits }
     }
 
     fn servers(&mut self, node: &Node, at: &Path) -> Vec<ServerSpec> {

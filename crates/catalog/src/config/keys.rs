@@ -4,6 +4,7 @@ use super::calls::CALLS;
 use super::checker::{ConfigChecker, find};
 use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
+use super::limits::{LIMITS, SHARED_LIMITS};
 use super::near::{Spellings, nearest};
 use super::on_change::{ON_CHANGE, ON_CHANGE_DEFAULT};
 use super::path::Path;
@@ -61,8 +62,9 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("customTools", "tools"),
         ("presets", "presets"),
         ("clients", "clients"),
+        ("limits", "limits"),
     ],
-    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT],
+    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS],
     ..NONE
 };
 
@@ -121,7 +123,8 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[ConfigKey]; 7] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN, &ON_CHANGE];
+const ANY_SERVER: [&[ConfigKey]; 8] =
+    [&ANY, &CALLS, &LIMITS, &EXPOSE, &HIDE, &PIN, &RUN, &ON_CHANGE];
 
 /// What every server may have, besides what is said about its calls and its tools.
 const ANY: [ConfigKey; 5] = [
@@ -146,7 +149,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 37 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 40 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -184,6 +187,9 @@ pub(crate) const SPELLINGS: [(&str, &str); 37 + CALLS.len()] = with_calls([
     ("idleTimeout", "idleStop"),
     ("onChange", "onChange"),
     ("onChanged", "onChange"),
+    ("limits", "limits"),
+    ("rateLimit", "limits"),
+    ("rateLimits", "limits"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

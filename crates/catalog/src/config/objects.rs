@@ -3,6 +3,7 @@
 use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
 use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
+use super::limits::{CALLER_LIMITS, LIMITS_OF_ANY, OF_SERVER_LIMITS, SHARED};
 use super::presets::CLIENT;
 use super::shape::ConfigKey;
 
@@ -24,6 +25,14 @@ pub enum Object {
     Subtool,
     /// What one client is shown.
     Client,
+    /// What a server may have.
+    ServerLimits,
+    /// What a tool or an address may have.
+    Limits,
+    /// What a caller may have.
+    CallerLimits,
+    /// For whom there are limits beside servers.
+    SharedLimits,
 }
 
 impl Object {
@@ -39,6 +48,14 @@ impl Object {
             Self::OfServer => OF_SERVER.known.iter().collect(),
             Self::Subtool => SUBTOOL.known.iter().collect(),
             Self::Client => CLIENT.known.iter().collect(),
+            Self::ServerLimits => OF_SERVER_LIMITS
+                .known
+                .iter()
+                .chain(OF_SERVER_LIMITS.more.iter().copied().flatten())
+                .collect(),
+            Self::Limits => LIMITS_OF_ANY.known.iter().collect(),
+            Self::CallerLimits => CALLER_LIMITS.known.iter().collect(),
+            Self::SharedLimits => SHARED.known.iter().collect(),
         }
     }
 }
@@ -59,6 +76,10 @@ mod tests {
             Object::OfServer,
             Object::Subtool,
             Object::Client,
+            Object::ServerLimits,
+            Object::Limits,
+            Object::CallerLimits,
+            Object::SharedLimits,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

@@ -1,8 +1,10 @@
 //! The rules of one server: which transport it has and what belongs to it.
 
 use super::address::address_fault;
+use super::call_rules::CallRules;
 use super::checker::{ConfigChecker, find};
 use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
+use super::limits::LimitsReader;
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
@@ -45,7 +47,9 @@ impl ConfigChecker<'_> {
 
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
+        let calls = CallRules { limits: LimitsReader(self).server(members, at), ..calls };
         let (run, on_change) = (self.run_rules(members, at), self.on_change(members, at));
+        let tool_limits = LimitsReader(self).tools(members, at);
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -72,6 +76,7 @@ impl ConfigChecker<'_> {
             guarded: false,
             login: None,
             calls,
+            tool_limits,
             run,
             on_change,
         })

@@ -48,7 +48,7 @@ pub enum Takes {
     /// One of these in any case, if the server is a command, or one of those, if it has an address.
     Type,
     /// A number within these bounds.
-    Seconds {
+    Decimal {
         least: f64,
         most: f64,
     },
@@ -77,6 +77,16 @@ pub enum Takes {
     Presets,
     /// Clients, and what each is shown.
     Clients,
+    /// What a server may have, and tools of it.
+    ServerLimits,
+    /// Tools, and what each may have.
+    ToolLimits,
+    /// What callers and addresses may have.
+    SharedLimits,
+    /// What each caller may have.
+    CallerLimits,
+    /// What each address may have.
+    Limits,
 }
 
 /// What `type` says of a server that is a command, and of one that is elsewhere.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call_rules::CallRules;
+use super::limit_rules::{SharedLimits, ToolLimits};
 use super::on_change::OnChange;
 use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
@@ -19,6 +20,8 @@ pub struct Config {
     pub custom: Vec<CustomTool>,
     /// The names of its presets.
     pub presets: Vec<String>,
+    /// What callers and addresses may have.
+    pub limits: SharedLimits,
     /// Keys that were ignored, for a debug line each.
     pub notes: Vec<ConfigNote>,
     /// Worth a line on stderr; `render` shows them like errors.
@@ -54,6 +57,8 @@ pub struct ServerSpec {
     /// Under what its login is kept, where it may want one.
     pub login: Option<String>,
     pub calls: CallRules,
+    /// What its tools may have, each by itself: the first pattern that fits holds.
+    pub tool_limits: Vec<ToolLimits>,
     pub run: RunRules,
     /// `None`: the default.
     pub on_change: Option<OnChange>,

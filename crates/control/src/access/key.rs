@@ -11,6 +11,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt::{self, Debug, Display, Formatter};
+use trunkline_catalog::config::LimitRules;
 
 const KEY_PREFIX: &str = "tl_";
 const ADMIN_PREFIX: &str = "tla_";
@@ -65,6 +66,8 @@ pub struct ApiKey {
     pub name: String,
     pub role: Role,
     pub grants: Grants,
+    /// What was said about it; the defaults hold for the rest.
+    pub limits: LimitRules,
     pub mac: Mac,
     /// In seconds since 1970, as all times here; valid before it, not from it on.
     pub expires_at: Option<u64>,
@@ -228,6 +231,7 @@ mod tests {
             name: "ci".to_owned(),
             role: Role::Caller,
             grants: Grants::All,
+            limits: LimitRules::default(),
             mac,
             expires_at: Some(1_000),
             revoked_at: None,

@@ -32,7 +32,15 @@ impl ApiResponse {
     }
 
     pub(in crate::api) fn problem(problem: &Problem) -> Self {
-        Self::text(problem.status(), MEDIA_TYPE, problem.json())
+        let answer = Self::text(problem.status(), MEDIA_TYPE, problem.json());
+        match problem.text.retry_after {
+            // Rounded up: who comes then does not come too early (RFC 9110, 10.2.3).
+            Some(again) => {
+                let seconds = again.as_nanos().div_ceil(1_000_000_000).max(1);
+                answer.header("Retry-After", seconds.to_string())
+            }
+            None => answer,
+        }
     }
 
     #[must_use]

@@ -1,5 +1,7 @@
 //! `Problem`: why a request cannot be carried out, in words for the caller. `api` renders it.
 
+use std::time::Duration;
+
 use trunkline_catalog::name::escaped;
 use trunkline_wire::is_json;
 
@@ -30,6 +32,8 @@ pub(crate) struct ProblemText {
     pub(crate) server: Option<About>,
     /// A JSON-RPC error as its server wrote it.
     pub(crate) error: Option<Vec<u8>>,
+    /// When it is worth coming again.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Problem {
@@ -75,6 +79,13 @@ impl Problem {
     #[must_use]
     pub fn error(mut self, verbatim: &[u8]) -> Self {
         self.text.error = is_json(verbatim).then(|| verbatim.to_vec());
+        self
+    }
+
+    /// When it is worth coming again.
+    #[must_use]
+    pub fn retry_after(mut self, again: Duration) -> Self {
+        self.text.retry_after = Some(again);
         self
     }
 

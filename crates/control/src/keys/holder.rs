@@ -342,6 +342,8 @@ fn next_expiry(known: &Credentials, now: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_catalog::config::LimitRules;
+
     use super::*;
     use crate::access::{Grants, Role};
     use crate::scratch::Folder;
@@ -353,6 +355,7 @@ mod tests {
             name: "ci".to_owned(),
             role: Role::Caller,
             grants: Grants::All,
+            limits: LimitRules::default(),
             mac: Mac::from_bytes([0; 32]),
             expires_at,
             revoked_at,

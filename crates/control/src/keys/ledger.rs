@@ -1,10 +1,11 @@
 //! Making, listing and revoking keys: each change in one transaction with the record that tells of it.
 
+use trunkline_catalog::config::LimitRules;
 use trunkline_store::{Change, KeyRecord, NewAudit, StoreError};
 use zeroize::Zeroizing;
 
 use super::holder::{ApiKeys, KeysError, MARK};
-use super::record::{KeyInfo, NewKey, known, made, seconds};
+use super::record::{KeyInfo, NewKey, kept_limits, known, made, seconds};
 use crate::access::{self, Grants, KeyId, Principal, Secret};
 
 /// Who asks for a change, and from where: for the audit.
@@ -76,6 +77,32 @@ impl ApiKeys {
             }
         });
         Ok(())
+    }
+
+    /// What it may have from now on. Sessions that are open keep what they have used.
+    pub async fn limit(
+        &self,
+        id: &str,
+        limits: LimitRules,
+        by: Actor<'_>,
+        now: i64,
+    ) -> Result<KeyInfo, KeysError> {
+        let mut record = self.store.key(id).await?;
+        record.limits = kept_limits(limits);
+        let said = limits.values().filter_map(|(it, value)| Some((it.name, it.written(value?))));
+        let said: Vec<_> = said.map(|(name, value)| format!("{name} {value}")).collect();
+        let said = if said.is_empty() { "the defaults".to_owned() } else { said.join(", ") };
+        let detail = format!("{} ({}): {said}", record.id, record.name);
+        let change = Change::LimitKey { id: record.id.clone(), limits: record.limits.clone() };
+        let audit = vec![audit_record("limit-key", &detail, by, now)];
+        self.store.commit(vec![change, mark()?], audit).await?;
+        self.apply(|keys| {
+            if let Some(key) = KeyId::read(id).and_then(|id| keys.get_mut(&id)) {
+                key.limits = limits;
+            }
+        });
+        record.last_used_at = record.last_used_at.max(self.last_use(&record.id));
+        Ok(KeyInfo::of(record))
     }
 }
 

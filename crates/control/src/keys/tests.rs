@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
+use trunkline_catalog::config::LimitRules;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +40,8 @@ fn fixed() -> FixedTokens {
 
 fn new_key(tools: Option<&[&str]>, expires_at: Option<i64>) -> NewKey {
     let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
-    NewKey { name: "ci".to_owned(), role: Role::Caller, tools, expires_at }
+    let limits = LimitRules::default();
+    NewKey { name: "ci".to_owned(), role: Role::Caller, tools, limits, expires_at }
 }
 
 fn asks(holder: &ApiKeys, token: &str, now: i64) -> Result<Principal, Refusal> {

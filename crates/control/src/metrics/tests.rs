@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
+use trunkline_gateway::LimitedCalls;
 
 use super::{CallOutcome, InstanceMetrics, Metrics, ServerMetrics, expose};
 use crate::health::ServerStatus as Status;
@@ -142,6 +143,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         tokens_refused: 9,
         traces_dropped: 6,
         events_lost: 8,
+        limited: &[LimitedCalls { scope: "tool", limit: "open_calls", count: 10 }],
     };
     let families = read(&expose(&metrics, &platform, |_| true));
     let github = ("server", "github");
@@ -165,6 +167,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_audit_lost_total", &[], 5.0),
         ("trunkline_traces_dropped_total", &[], 6.0),
         ("trunkline_events_lost_total", &[], 8.0),
+        ("trunkline_limited_total", &[("scope", "tool"), ("limit", "open_calls")], 10.0),
     ] {
         let found = value(&families, name, labels);
         assert!((found - expected).abs() < 1e-9, "{name} {labels:?}: {found}");

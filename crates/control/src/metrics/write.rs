@@ -4,6 +4,7 @@ use super::calls::{CallOutcome, Metrics};
 use super::process::{self, Process};
 use super::text::{MetricKind, Text};
 use crate::health::ServerStatus as Status;
+use trunkline_gateway::LimitedCalls;
 
 /// What is not counted here but known elsewhere, at the moment of asking.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct InstanceMetrics<'a> {
     pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
+    /// What limits have refused.
+    pub limited: &'a [LimitedCalls],
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +41,7 @@ pub fn expose(
     calls(&mut text, metrics, shows);
     servers(&mut text, platform);
     own(&mut text, platform);
+    limited(&mut text, platform.limited);
     process(&mut text, &process::look());
     text.done()
 }
@@ -144,6 +148,17 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
     ];
     for (name, kind, help, value) in all {
         text.family(name, kind, help).sample(&[], value);
+    }
+}
+
+fn limited(text: &mut Text, limited: &[LimitedCalls]) {
+    let mut family = text.family(
+        "trunkline_limited_total",
+        MetricKind::Counter,
+        "Calls, sessions, connections and subscriptions that a limit has refused, by scope and limit.",
+    );
+    for LimitedCalls { scope, limit, count } in limited {
+        family.sample(&[("scope", scope), ("limit", limit)], *count);
     }
 }
 

@@ -252,6 +252,7 @@ impl Wiring {
             audit: audit.clone(),
             settings: Arc::clone(&settings),
             background: background.clone(),
+            keys: Arc::clone(&keys),
         });
         let servers = ServerService {
             live: Arc::clone(&live),

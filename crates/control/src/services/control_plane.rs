@@ -1,5 +1,6 @@
 //! `ControlPlane`: the services of one `serve`, wired; and the way to the end of all of them.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_catalog::config::{CustomTool, ServerSpec, SharedLimits};
 use trunkline_gateway::{Event, EventSink, Fleet};
 use trunkline_store::Store;
 
@@ -166,6 +167,21 @@ impl ControlPlane {
         if follower.is_needed() {
             let audit = audit.clone();
             background.spawn(async move { follower.run(audit.closed()).await });
+        }
+    }
+
+    /// How often callers were refused because of their limits, by their credentials.
+    pub fn limited_callers(&self) -> HashMap<String, u64> {
+        let fleet = self.0.loops.live.fleet();
+        let callers = fleet.map(Fleet::limited_callers).unwrap_or_default();
+        let name = |who: &[u8]| String::from_utf8_lossy(who).into_owned();
+        callers.into_iter().map(|(who, count)| (name(&who), count)).collect()
+    }
+
+    /// Limits of callers and addresses, as the config file has them from now on.
+    pub fn set_limits(&self, shared: SharedLimits) {
+        if let Some(fleet) = self.0.loops.live.fleet() {
+            fleet.set_limits(shared);
         }
     }
 

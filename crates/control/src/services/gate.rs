@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use trunkline_gateway::{ANYONE, Admission, Asking, Decision, Denied, Gate, Pass};
+use trunkline_gateway::{ANYONE, Admission, Allowance, Asking, Decision, Denied, Gate, Pass};
 
 use super::activity::RejectedLogins;
-use super::grants::grant_of;
+use super::grants::{allowance, grant_of};
 use crate::access::{
     Action, Credential, KeyId, Principal, Refusal, bearer_of, challenge, decide, label, read_label,
 };
@@ -40,7 +40,7 @@ impl KeyGate {
 
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
         decided
-            .map(|principal| pass(&principal, peer))
+            .map(|principal| pass(&principal, allowance(&principal, &self.keys), peer))
             .map_err(|refusal| self.denied(refusal, peer))
     }
 
@@ -126,7 +126,7 @@ impl Gate for KeyGate {
     }
 }
 
-fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
+fn pass(principal: &Principal, allowance: Option<Allowance>, peer: SocketAddr) -> Arc<Pass> {
     let credential = principal.credential().to_string();
     // An end that no clock can show is none.
     let end = principal.good_until().map(Duration::from_secs);
@@ -139,6 +139,7 @@ fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
         label: label(&credential, &peer.ip().to_string()),
         grant: grant_of(principal.grants(), &credential),
         expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
+        allowance,
     })
 }
 

@@ -1,11 +1,14 @@
-//! What a principal's grants mean for servers and for the data plane.
+//! What a principal's grants and limits mean for servers and for the data plane.
 
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use trunkline_gateway::Grant;
+use trunkline_catalog::config::LimitRules;
+use trunkline_catalog::name::escaped;
+use trunkline_gateway::{Allowance, Grant};
 
-use crate::access::{Grants, Principal, Role};
+use crate::access::{Credential, Grants, Principal, Role};
+use crate::keys::ApiKeys;
 
 /// Operators see every server; callers see those with a tool that they may call.
 pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
@@ -14,6 +17,22 @@ pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
 
 pub(super) fn is_operator(asker: &Principal) -> bool {
     asker.role() >= Role::Operator
+}
+
+/// What this one may have at most; `None`: nothing is limited for it.
+pub(super) fn allowance(principal: &Principal, keys: &ApiKeys) -> Option<Allowance> {
+    let name = escaped(principal.name());
+    let (name, rules) = match principal.credential() {
+        Credential::Key(id) => {
+            let rules = keys.known().keys.get(id).map(|key| key.limits).unwrap_or_default();
+            (format!("key `{name}`"), rules)
+        }
+        Credential::Jwt { .. } => (format!("subject `{name}`"), LimitRules::default()),
+        Credential::StaticToken => ("the token of --token".to_owned(), LimitRules::default()),
+        // Whoever runs this must be able to come in and look while a loop is being stopped.
+        Credential::AdminToken | Credential::Open => return None,
+    };
+    Some(Allowance { name: name.into(), rules })
 }
 
 /// Some tools only, in the data plane's terms.

@@ -6,6 +6,7 @@ use trunkline_control::access::{Action, Role};
 use trunkline_control::clock::now;
 use trunkline_http::encode;
 
+use super::key_limits;
 use super::servers::word;
 use crate::api_client::{ApiError, is_for_people};
 use crate::format::{ago, count, plural};
@@ -136,6 +137,7 @@ fn keys_card(keys: &Value) -> Markup {
                     th scope="col" { "Key" }
                     th.wide scope="col" { "Role" }
                     th.wide scope="col" { "Tools" }
+                    th.wide scope="col" { "Limits" }
                     th.wide scope="col" { "Made" }
                     th scope="col" { "Last used" }
                     th scope="col" { span.visually-hidden { "What to do" } }
@@ -160,6 +162,11 @@ fn key_row(key: &Value) -> Markup {
             td.wide {
                 @if let Some(tools) = tools { @for tool in tools.iter().take(10) { code { (tool.as_str().unwrap_or_default()) } " " } }
                 @else { "all" }
+            }
+            td.wide {
+                @for limit in key_limits::in_words(&key["limits"]) { span.sub { (limit) } }
+                @if key["revoked_at"].is_null() { a href={ "/clients/keys/" (encode(word(key, "id"))) "/limits" } aria-label={ "Limits of " (word(key, "name")) } { "Limits" } }
+                @if let Some(limited) = key["limited_calls"].as_u64().filter(|count| *count > 0) { span.sub { (plural(limited, "call")) " refused" } }
             }
             td.wide { @if let Some(made) = moment("created_at") { (made) } }
             td {
@@ -223,6 +230,11 @@ fn new_key(request: &PageRequest<'_>, trouble: Option<&ApiError>) -> Markup {
                     input #key-days name="days" inputmode="numeric" value=(form.get("days").unwrap_or_default()) autocomplete="off";
                     (wrong("/expires_at"))
                 }
+                details open[!key_limits::written(request).is_empty()] {
+                    summary { "Limits" }
+                    p.help { "Leave empty for the defaults of this platform; 0 is no limit." }
+                    (key_limits::fields(|it| form.get(it.name).unwrap_or_default().to_owned(), trouble))
+                }
                 button.primary type="submit" { "Create key" }
             }
         }
@@ -251,6 +263,10 @@ pub(super) async fn create(request: &PageRequest<'_>) -> PageResult {
     if let Some(days) = form.filled("days") {
         let end = expiry(days, now()).unwrap_or_else(|| days.to_owned());
         body.insert("expires_at".to_owned(), end.into());
+    }
+    let limits = key_limits::written(request);
+    if !limits.is_empty() {
+        body.insert("limits".to_owned(), limits.into());
     }
     match request.send("POST", KEYS, Some(&body.into())).await {
         Ok(made) => {

@@ -2,6 +2,7 @@
 
 mod activity;
 mod clients;
+mod key_limits;
 mod login;
 mod overview;
 mod record;
@@ -60,6 +61,8 @@ pub(crate) async fn show(screen: Screen, request: &PageRequest<'_>) -> PageResul
         Screen::Story => record::show(request).await,
         Screen::Clients => clients::show(request).await,
         Screen::CreateKey => clients::create(request).await,
+        Screen::KeyLimits => key_limits::show(request).await,
+        Screen::ChangeKeyLimits => key_limits::change(request).await,
         Screen::ConfirmRevocation => clients::confirm(request).await,
         Screen::RevokeKey => clients::revoke(request).await,
         Screen::Settings => settings::show(request).await,

@@ -78,11 +78,21 @@ fn figures(overview: &Value) -> Markup {
             (figure("Calls per minute", &count(number(&overview["calls_per_minute"])), &format!("{} in the last 5 min", count(calls))))
             (figure("p50 latency", &millis(times["p50"].as_f64()), &below(times)))
             (figure("Errors", &share(overview["error_rate"].as_f64()), &failures(overview, calls)))
-            (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", count(number(&overview["waiting_calls"])))))
+            (figure("Open calls", &count(number(&overview["open_calls"])), &open_calls_note(overview)))
             @if let Some(clients) = overview["clients"].as_u64() {
                 (figure("Clients", &count(clients), "connected"))
             }
         }
+    }
+}
+
+/// What else became of calls: those that wait, and those that were never taken.
+fn open_calls_note(overview: &Value) -> String {
+    let number = |key: &str| overview[key].as_u64().unwrap_or_default();
+    let waiting = format!("{} waiting", count(number("waiting_calls")));
+    match number("limited_calls") {
+        0 => waiting,
+        limited => format!("{waiting}, {} refused by limits", count(limited)),
     }
 }
 

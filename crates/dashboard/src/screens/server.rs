@@ -87,7 +87,7 @@ fn state(server: &Value, details: &Value) -> Markup {
                         p.small.dim { "Tried " (plural(number(&process["failures"]), "time")) " in a row; next retry " (until(next, now())) "." }
                     }
                 }
-                dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
+                dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting, " (count(number(&process["limited_calls"]))) " refused by limits" }
                 dt { "Times" } dd { (median(times)) }
                 dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in the last 5 min: " (count(number(&health["failed_calls"]))) " failed, " (plural(number(&health["tool_errors"]), "tool error")) ", of " (plural(number(&health["calls"]), "call")) } None => "–" } }
                 @if let Some(speaks) = speaks(server) { dt { "Speaks" } dd { (speaks) } }

@@ -19,6 +19,7 @@ use crate::call::{Level, SubscriptionQuota};
 use crate::era::Stamp;
 use crate::error::CallError;
 use crate::gate::{Grant, Pass};
+use crate::limiter::AddressAccount;
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame, LINE, Outbox};
 
@@ -399,6 +400,10 @@ pub(crate) trait Responder: Debug + Send + Sync {
     }
     /// The `traceparent` of the head that the request came under, where requests are followed.
     fn parent(&self) -> Option<&str> {
+        None
+    }
+    /// Where its client comes from, if that is limited.
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
         None
     }
     /// What its client calls the tool, where the request itself does not say.

@@ -28,6 +28,7 @@ use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::events::Outcome;
+use crate::limiter::{Permit, PermitSlot};
 use crate::pump::FlushSet;
 
 /// Where the answer to one call goes. Its holder has to give the call its one outcome: dropped without one,
@@ -51,6 +52,8 @@ pub(crate) struct ReplyTo {
     pub(crate) record: Option<Arc<CallRecord>>,
     /// It is a `tasks/list` whose answer is reduced to the client's own tasks.
     pub(crate) lists_tasks: bool,
+    /// What the call holds of its limits until it has its outcome.
+    permit: PermitSlot,
     /// The call has its outcome, or another holder will give it.
     // A `Cell`: a reply is handed from holder to holder and never shared between threads.
     settled: Cell<bool>,
@@ -141,8 +144,22 @@ impl ReplyTo {
             replay: None,
             record: None,
             lists_tasks: false,
+            permit: PermitSlot::default(),
             settled: Cell::new(false),
         }
+    }
+
+    /// The call counts on its limits from now on.
+    pub(crate) fn holds(&self, permit: Permit) {
+        self.permit.set(permit);
+    }
+
+    /// The call has its outcome: a result of so many bytes.
+    fn settle(&self, bytes: usize) {
+        self.settled.set(true);
+        // Here and not with the reply, which its holder may keep: the call has ended.
+        let permit = self.permit.take();
+        permit.charge(bytes);
     }
 
     /// Takes the call out of its client, so that this holder decides its outcome. False: another
@@ -161,7 +178,7 @@ impl ReplyTo {
             return;
         }
         // Before it is written: that its client has gone is no reason to answer it again.
-        self.settled.set(true);
+        self.settle(payload.bytes().len());
         if let Some(record) = &self.record {
             record.answered(payload.bytes());
         }
@@ -184,7 +201,7 @@ impl ReplyTo {
         if !self.claim() {
             return;
         }
-        self.settled.set(true);
+        self.settle(payload.bytes().len());
         if let Some(record) = &self.record {
             record.answered(payload.bytes());
         }
@@ -209,7 +226,7 @@ impl ReplyTo {
 
     /// Answers a request that is not open.
     pub(crate) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
-        self.settled.set(true);
+        self.settle(result.len());
         self.noted(Outcome::Asked); // nothing else is answered here
         let mut out = Vec::with_capacity(result.len() + 64);
         self.id.with_token(|id| write_result(id, result, &mut out));
@@ -225,7 +242,7 @@ impl ReplyTo {
 
     /// Answers with an error; the call has been taken out of its client, or was never open there.
     pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut FlushSet) {
-        self.settled.set(true);
+        self.settle(0);
         if let Some(record) = &self.record {
             record.failed(error);
         }
@@ -238,7 +255,7 @@ impl ReplyTo {
     /// The call was cancelled and has been taken out of its client. That has no answer, as the
     /// protocol asks, but for a client that did not cancel this very call.
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
-        self.settled.set(true);
+        self.settle(0);
         self.noted(Outcome::Cancelled);
         // Over HTTP the requests of an ended session are still open exchanges: each needs a
         // response.

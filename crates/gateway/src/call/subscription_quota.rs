@@ -1,9 +1,11 @@
-//! `SubscriptionQuota`: how many resources one session is subscribed to, at all servers together.
+//! `SubscriptionQuota`: how many resources one session is subscribed to, at all servers together, as a part of what
+//! its caller may.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::CallError;
+use crate::limiter::{CallerAccount, SubscriptionRoom};
 use crate::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS};
 
 pub(crate) const TOO_MANY_SUBSCRIPTIONS: CallError =
@@ -13,6 +15,8 @@ pub(crate) const TOO_MANY_SUBSCRIPTIONS: CallError =
 pub(crate) struct SubscriptionQuota {
     uris: AtomicUsize,
     bytes: AtomicUsize,
+    /// Whose the session is, where that is limited.
+    caller: OnceLock<Arc<CallerAccount>>,
 }
 
 /// One resource of it; given back when dropped.
@@ -20,18 +24,37 @@ pub(crate) struct SubscriptionQuota {
 pub(crate) struct SubscriptionShare {
     quota: Arc<SubscriptionQuota>,
     bytes: usize,
+    _of_caller: Option<SubscriptionRoom>,
 }
 
 impl SubscriptionQuota {
+    /// The session is this caller's.
+    pub(crate) fn belongs_to(&self, caller: &Arc<CallerAccount>) {
+        drop(self.caller.set(Arc::clone(caller))); // a session has one caller
+    }
+
+    /// Room for so many resources of its caller, beside what this session may have.
+    pub(crate) fn room(
+        &self,
+        uris: usize,
+        bytes: usize,
+    ) -> Result<Option<SubscriptionRoom>, CallError> {
+        let room = self.caller.get().map(|caller| caller.subscribe(uris, bytes)).transpose();
+        room.map_err(|overrun| CallError::Limited(Box::new(overrun)))
+    }
+
     /// Takes one resource whose URI has so many bytes.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Result<SubscriptionShare, CallError> {
         // Counted first and given back by the share if it was one too many: two threads cannot both take the last.
         // Relaxed: the counters guard no other memory.
         let uris = self.uris.fetch_add(1, Ordering::Relaxed) + 1;
         let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let share = SubscriptionShare { quota: Arc::clone(self), bytes };
-        let fits = uris <= SUBSCRIBED_URIS && held <= SUBSCRIBED_BYTES;
-        fits.then_some(share).ok_or(TOO_MANY_SUBSCRIPTIONS)
+        let mut share = SubscriptionShare { quota: Arc::clone(self), bytes, _of_caller: None };
+        if uris > SUBSCRIBED_URIS || held > SUBSCRIBED_BYTES {
+            return Err(TOO_MANY_SUBSCRIPTIONS);
+        }
+        share._of_caller = self.room(1, bytes)?;
+        Ok(share)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::call::{
     Client, Payload, Rejected, Replay, ReplyTo, RequestEra, Responder, ResponseSink,
 };
 use crate::error::{CallError, Remedy};
+use crate::limiter::{Allowance, Exceeded, LimitScope, Meters, Overrun, Permit, admit};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::leave;
@@ -36,6 +37,8 @@ pub struct ToolCall {
     pub asked: Option<String>,
     /// A tool that the config does not show by itself: it is behind a custom tool.
     pub is_behind: bool,
+    /// Who calls, and what that one may have; `None`: nothing is limited for it.
+    pub caller: Option<(Arc<[u8]>, Allowance)>,
     /// When the answer is of no use any more. The limits of every call hold besides.
     pub deadline: Option<Instant>,
 }
@@ -86,6 +89,10 @@ pub enum FailureKind {
     /// The answer did not come in time; the call may have run.
     Timeout,
     Busy,
+    /// The caller, the server or the tool has had as much as it may; when to come again.
+    Limited {
+        again: Duration,
+    },
     /// The server went, or answered what is no answer.
     Gone {
         may_have_run: bool,
@@ -102,6 +109,7 @@ pub(super) async fn call(
 ) -> Result<ToolAnswer, CallFailure> {
     let started = Instant::now();
     let message = prepared(server, &call)?;
+    let permit = admitted(server, &call)?;
     let client = Arc::new(Client::default());
     client.introduces_itself(info, b"{}");
     client.silence_logs();
@@ -118,7 +126,7 @@ pub(super) async fn call(
     };
     // Made before the call is handed over: a caller that goes away at any later point cancels it.
     let cancel = CancelOnDrop { client: Arc::clone(&client) };
-    hand_over(server, &message, client, &Arc::new(exit));
+    hand_over(server, &message, (client, permit), &Arc::new(exit));
     let answer = match call.deadline {
         None => receiver.await,
         Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(server))?,
@@ -187,11 +195,47 @@ fn is_object(text: &[u8]) -> bool {
     })
 }
 
-fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<InternalSink>) {
+/// What the call holds until it ends, if no limit is reached.
+fn admitted(server: &Server, call: &ToolCall) -> Result<Permit, CallFailure> {
+    let (limiter, meters) = (&server.services.limiter, &server.definition.meters);
+    let account = call.caller.as_ref().map(|(who, allowed)| limiter.caller(who, allowed));
+    let listing = server.listing();
+    let mut tools = listing.iter().flat_map(|listing| listing.tools());
+    let tool = tools.find(|known| known.name == call.tool);
+    let tool = tool.and_then(|tool| meters.of_tool(&tool.name, tool.name_token()));
+    let meters = Meters {
+        caller: account.as_ref().map(|account| &account.meter),
+        server: Some(&meters.own),
+        tool: tool.as_ref(),
+        address: None,
+    };
+    admit(meters).map_err(|exceeded| {
+        let Exceeded { scope, limit, again, words } = *exceeded;
+        limiter.count(scope, limit);
+        let who = match scope {
+            LimitScope::Tool => format!("tool `{}` of server `{}`", call.tool, server.key),
+            LimitScope::Server | LimitScope::Address => format!("server `{}`", server.key),
+            LimitScope::Caller => {
+                account.as_ref().map(|account| account.name.to_string()).unwrap_or_default()
+            }
+        };
+        let overrun = Overrun { scope, limit, who, server: None, words, again };
+        let failed = failure(FailureKind::Limited { again }, &overrun.to_string());
+        CallFailure { may_retry: true, ..failed }
+    })
+}
+
+fn hand_over(
+    server: &Arc<Server>,
+    message: &[u8],
+    (client, permit): (Arc<Client>, Permit),
+    exit: &Arc<InternalSink>,
+) {
     let Ok(message) = scan(message) else { return };
     let mut touched = FlushSet::default();
     let sink = Arc::clone(exit) as ResponseSink;
     let mut path = ReplyTo::new(client, Id::new(b"1"), None, sink, RequestEra::Session);
+    path.holds(permit);
     path.record = server.note(&message, &[], path.asker());
     let onward = path.record.as_deref().and_then(|note| note.onward(&message));
     let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));

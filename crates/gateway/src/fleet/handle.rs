@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::client::Client;
-use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_catalog::config::{CustomTool, ServerSpec, SharedLimits};
 use trunkline_wire::encode;
 
 use crate::embedder::Embedder;
@@ -24,6 +24,7 @@ use crate::fleet::retired::{Retired, open_calls, wait_for_calls};
 use crate::fleet::served_list::ServedList;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
+use crate::limiter::LimitedCalls;
 use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
 use crate::upstream::{
@@ -115,9 +116,10 @@ impl Fleet {
         for spec in servers.into_iter().filter(|spec| !spec.disabled) {
             let key = spec.key.clone();
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
-                // Filter and name do not touch the process: they change while it runs.
+                // Filter, limits and name do not touch the process: they change while it runs.
                 same.set_filter(&spec.filter);
                 set_on_change(same, spec.on_change);
+                same.definition.meters.set(spec.calls.limits, &spec.tool_limits);
                 same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
@@ -157,6 +159,28 @@ impl Fleet {
         server.signals.is_attended.store(true, Ordering::Relaxed);
         let task = supervise(Arc::clone(server), self.supervisor.clone());
         drop(self.supervisors.spawn_on(task, &self.runtime));
+    }
+
+    /// Other limits of callers and addresses from now on; what was used stays used.
+    pub fn set_limits(&self, shared: SharedLimits) {
+        self.services.limiter.set(shared);
+    }
+
+    /// How often limits have refused something since the start.
+    pub fn limited_calls(&self) -> Vec<LimitedCalls> {
+        self.services.limiter.limited_calls()
+    }
+
+    /// How often each server was not called because of its limits or its tools', by id.
+    pub fn limited_servers(&self) -> Vec<(String, u64)> {
+        let servers = self.registry.servers();
+        let of = |server: &Arc<Server>| server.definition.meters.refused();
+        servers.iter().map(|server| (server.key.id().to_string(), of(server))).collect()
+    }
+
+    /// How often each caller was refused because of its limits, by `Pass::who`.
+    pub fn limited_callers(&self) -> Vec<(Arc<[u8]>, u64)> {
+        self.services.limiter.limited_callers()
     }
 
     /// Are requests traced?

@@ -75,6 +75,8 @@ ranks! {
     /// A leaf.
     ServerFilter
     /// A leaf.
+    ServerMeters
+    /// A leaf.
     ServerWarnings
     /// A leaf.
     ServerLive
@@ -200,4 +202,8 @@ ranks! {
     PumpOrders
     /// A leaf: connections are dropped from everywhere.
     AddressCounts
+    /// A leaf: sessions begin under many locks.
+    LimiterAccounts
+    /// A leaf.
+    CallerPlace
 }

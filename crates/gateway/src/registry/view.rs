@@ -13,6 +13,7 @@ use trunkline_catalog::{
 use trunkline_wire::members;
 
 use crate::gate::Grant;
+use crate::limiter::ToolMeters;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::{granted, selected};
@@ -44,6 +45,8 @@ pub(crate) struct Snapshot {
     connections: Vec<Option<Arc<Connection>>>,
     /// How much of each server is seen, by the servers' places.
     sights: Vec<Sight>,
+    /// The limits of tools, by the servers' places.
+    tool_meters: Vec<Option<Arc<ToolMeters>>>,
 }
 
 /// How much of a server is seen.
@@ -66,6 +69,11 @@ impl Sight {
 impl Snapshot {
     pub(crate) fn connection(&self, server: usize) -> Option<&Arc<Connection>> {
         self.connections.get(server)?.as_ref()
+    }
+
+    /// The tools of this server that have limits; `None`: none of them has.
+    pub(crate) fn tool_meters(&self, server: usize) -> Option<&ToolMeters> {
+        self.tool_meters.get(server)?.as_deref()
     }
 
     pub(crate) fn server(&self, server: usize) -> Option<&Arc<Server>> {
@@ -238,7 +246,11 @@ impl View {
             .collect();
         let catalog = Catalog::exposing(self.exposure, &offers, &custom, &self.naming);
         let connections = live.into_iter().map(|live| Some(live?.connection)).collect();
-        Snapshot { catalog, servers, connections, sights }
+        let metered = servers.iter().zip(&listings);
+        let tool_meters = metered
+            .map(|(server, listing)| server.definition.meters.of_listing(listing.as_deref()?))
+            .collect();
+        Snapshot { catalog, servers, connections, sights, tool_meters }
     }
 
     fn sight(&self, key: &str, known: &Known) -> Sight {
@@ -395,6 +407,7 @@ mod tests {
             guarded,
             login,
             calls,
+            tool_limits: Vec::new(),
             run: Default::default(),
             on_change: None,
         };

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use trunkline_catalog::name::refuses;
 
 use crate::call::Client;
-use crate::gate::{ONLY_CLIENT, Pass};
+use crate::gate::{ANYONE, ONLY_CLIENT, Pass};
+use crate::limiter::CallerAccount;
 use crate::limits::CHANGE_PAUSE;
 use crate::pump::FlushSet;
 use crate::session::context::SessionContext;
@@ -44,6 +45,8 @@ pub(crate) struct Session {
     pub(super) principal: Arc<[u8]>,
     /// The authenticated caller, where one is needed.
     pub(crate) caller: Option<Arc<Pass>>,
+    /// What its caller has and may have; `None`: nothing is limited for it.
+    pub(super) account: Option<Arc<CallerAccount>>,
 }
 
 impl Session {
@@ -60,11 +63,20 @@ impl Session {
         if let Some(caller) = &caller {
             client.belongs_to(caller);
         }
+        let account = match &caller {
+            Some(caller) if *caller.who != *ANYONE => context.limiter.account_of(caller),
+            // Nobody knows who it is: its session is all there is to go by.
+            _ => Some(context.limiter.stranger()),
+        };
+        if let Some(account) = &account {
+            client.subscribed.belongs_to(account);
+        }
         Arc::new(Self {
             private_servers: PrivateServers::new(&context, &client),
             context,
             client,
             caller,
+            account,
             session_lists: Mutex::default(),
             stateless_lists: Mutex::default(),
             check_lists: Notify::new(),

@@ -9,6 +9,7 @@ use trunkline_catalog::client::Client as ClientKind;
 use crate::events::EventSink;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
+use crate::limiter::Limiter;
 use crate::registry::{Registry, View, Views};
 use crate::upstream::{Declared, Server, Supervisor};
 
@@ -37,6 +38,8 @@ pub(crate) struct SessionContext {
     pub(crate) traced: bool,
     /// Learns of requests that reach no server.
     pub(crate) events: Option<EventSink>,
+    /// What callers and addresses may have.
+    pub(crate) limiter: Arc<Limiter>,
 }
 
 impl SessionContext {

@@ -9,9 +9,10 @@ use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span,
 use crate::call::{Client, Replay, ReplyTo, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
+use crate::limiter::{Meter, Permit};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::router::{Forward, Route, Subtool, route};
+use crate::router::{Forward, ResourceAction, Route, Subtool, route};
 use crate::session::addressee::{Addressee, addressee, pass_notification, tell_own_servers};
 use crate::session::batch::take_batch;
 use crate::session::cancel::cancelled;
@@ -20,7 +21,7 @@ use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, 
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
 use crate::session::waiting::{retry_when_ready, retry_when_settled};
-use crate::session::{legacy, meta_tools, stateless, subscribe, tasks, unknown_tool};
+use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
 use crate::upstream::{Connection, Server};
 
 /// Takes one message from the client, as bytes; its answer leaves through `sink`. What it leads to is
@@ -146,7 +147,10 @@ fn carry_out(asked: SessionRequest<'_>, route: Route<'_>, touched: &mut FlushSet
         Route::UnknownBehind(name) => {
             unknown_tool::call(&asked, &name, NamedIn::MetaTool, touched);
         }
-        Route::Seek(query) => meta_tools::search(&asked, query),
+        Route::Seek(query) => match limited::for_own_tool(&asked) {
+            Ok(()) => meta_tools::search(&asked, query),
+            Err(error) => asked.turn_away(&error, touched),
+        },
         Route::Mistaken { about, why } => {
             meta_tools::refuse_call(&asked, about.as_deref(), why, touched);
         }
@@ -182,6 +186,23 @@ fn explained(asked: &SessionRequest<'_>, error: CallError) -> CallError {
 /// What is replaced in a request.
 type Changes<'a> = &'a [(Span, &'a [u8])];
 
+/// How a request goes to its server.
+#[derive(Clone, Copy)]
+struct Outgoing<'a> {
+    changes: Changes<'a>,
+    shown: TaskScope,
+    /// What the tool that it calls may have, with the tool's name as a token; `None`: that is not limited.
+    tool: Option<(&'a Arc<Meter>, &'a [u8])>,
+    /// Is it a call, as limits count them?
+    counts: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    fn new(changes: Changes<'a>, shown: TaskScope) -> Self {
+        Self { changes, shown, tool: None, counts: true }
+    }
+}
+
 /// The router has found a tool by its name.
 const UNNAMED: CallError = CallError::Internal("a call was routed that names no tool");
 
@@ -191,7 +212,16 @@ fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut FlushSet) {
         return asked.refuse(&UNNAMED, touched);
     };
     note_state(&asked, owner);
-    send(asked, owner.server, &[(name_at, &owner.name_token)], TaskScope::All, touched);
+    let changes: Changes<'_> = &[(name_at, &owner.name_token)];
+    let tool = tool_meter(asked.snapshot, owner);
+    let outgoing = Outgoing { tool, ..Outgoing::new(changes, TaskScope::All) };
+    send(asked, owner.server, outgoing, touched);
+}
+
+/// What the tool may have. Most servers have no tool with a limit of its own.
+fn tool_meter<'a>(snapshot: &'a Snapshot, owner: &'a Owner) -> Option<(&'a Arc<Meter>, &'a [u8])> {
+    let meter = snapshot.tool_meters(owner.server)?.get(&owner.name_token)?;
+    Some((meter, &owner.name_token))
 }
 
 /// A server whose tools say that they change something may hold state: it is not stopped by itself.
@@ -211,24 +241,24 @@ fn call_subtool(asked: SessionRequest<'_>, subtool: &Subtool<'_>, touched: &mut 
     note_state(&asked, subtool.owner);
     let changes: Changes<'_> =
         &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-    send(asked, subtool.owner.server, changes, TaskScope::All, touched);
+    let tool = tool_meter(asked.snapshot, subtool.owner);
+    let outgoing = Outgoing { tool, ..Outgoing::new(changes, TaskScope::All) };
+    send(asked, subtool.owner.server, outgoing, touched);
 }
 
 /// A request about a resource or a prompt.
 fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut FlushSet) {
     if !subscribe::settle(&asked, to, touched) {
-        send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
+        let changes: Changes<'_> = &[(to.at, &to.token)];
+        // A subscription that was recorded here must reach its server; its number has a limit of its own.
+        let counts = to.action == ResourceAction::Plain;
+        let outgoing = Outgoing { counts, ..Outgoing::new(changes, TaskScope::All) };
+        send(asked, to.server, outgoing, touched);
     }
 }
 
 /// Passes the request on to the server at `place`.
-fn send(
-    asked: SessionRequest<'_>,
-    place: usize,
-    changes: Changes<'_>,
-    shown: TaskScope,
-    touched: &mut FlushSet,
-) {
+fn send(asked: SessionRequest<'_>, place: usize, outgoing: Outgoing<'_>, touched: &mut FlushSet) {
     let Some(server) = asked.snapshot.server(place) else {
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
@@ -238,33 +268,33 @@ fn send(
     let Some(connection) = asked.snapshot.connection(place) else {
         let is_shared = server.definition.share == Share::Shared;
         if is_shared || asked.session.context.exclusive {
-            return hold(asked, server, changes, shown, touched);
+            return hold(asked, server, outgoing, touched);
         }
         // Its calls are with other processes; what it offers may be known before it runs.
         return match server.listing() {
-            Some(_) => send_to_own(asked, server, (changes, shown), touched),
+            Some(_) => send_to_own(asked, server, outgoing, touched),
             None => asked.refuse(&absent(server), touched),
         };
     };
     // Nearly all servers are shared: their calls take the connection of the snapshot.
     if asked.session.context.exclusive || server.definition.share == Share::Shared {
-        return submit(asked, server, connection, (changes, shown), touched);
+        return submit(asked, server, connection, outgoing, touched);
     }
-    send_to_own(asked, server, (changes, shown), touched);
+    send_to_own(asked, server, outgoing, touched);
 }
 
 /// Passes the request on to the client's own process of a server, or to any where it needs none.
 fn send_to_own(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
-    (changes, shown): (Changes<'_>, TaskScope),
+    outgoing: Outgoing<'_>,
     touched: &mut FlushSet,
 ) {
     match own_process(&asked, server) {
         Err(error) => asked.refuse(&error, touched),
-        Ok(None) => hold(asked, server, changes, shown, touched),
+        Ok(None) => hold(asked, server, outgoing, touched),
         Ok(Some(private)) => match private.connection() {
-            Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
+            Some(connection) => submit(asked, &private, &connection, outgoing, touched),
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
             None => retry_when_ready(&asked, private),
         },
@@ -292,7 +322,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         Some(Addressee { place, change }) => {
             let change = change.as_ref().map(|(at, token)| (*at, &**token));
             let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
-            send(asked, place, &changes, shown, touched);
+            send(asked, place, Outgoing::new(&changes, shown), touched);
         }
         None if asked.session.context.is_starting() => retry_when_settled(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
@@ -325,11 +355,12 @@ fn submit(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
     connection: &Arc<Connection>,
-    (changes, shown): (Changes<'_>, TaskScope),
+    outgoing: Outgoing<'_>,
     touched: &mut FlushSet,
 ) {
     let message = asked.message;
-    let reply = reply_to(asked, server, (changes, shown));
+    let Some(reply) = reply_to(asked, server, outgoing, touched) else { return };
+    let changes = outgoing.changes;
     let onward = reply.record.as_deref().and_then(|record| record.onward(message));
     let both = with(changes, onward.as_ref());
     let changes = both.as_deref().unwrap_or(changes);
@@ -350,16 +381,16 @@ fn submit(
 fn hold(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
-    changes: Changes<'_>,
-    shown: TaskScope,
+    outgoing: Outgoing<'_>,
     touched: &mut FlushSet,
 ) {
     match server.connection() {
         // The connection has come since the snapshot was taken.
-        Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
+        Some(connection) => submit(asked, server, &connection, outgoing, touched),
         None => {
             let message = asked.message;
-            let reply = reply_to(asked, server, (changes, shown));
+            let Some(reply) = reply_to(asked, server, outgoing, touched) else { return };
+            let changes = outgoing.changes;
             let onward = reply.record.as_deref().and_then(|record| record.onward(message));
             let both = with(changes, onward.as_ref());
             let changes = both.as_deref().unwrap_or(changes);
@@ -390,23 +421,35 @@ fn with<'a>(
     Some([changes, &[(*at, &new[..])]].concat())
 }
 
-/// Where the answer to a request that goes to this server with these changes is delivered.
+/// Where the answer to a request that goes to this server is delivered. `None`: a limit is reached, and the request
+/// was refused.
 fn reply_to(
     asked: SessionRequest<'_>,
     server: &Server,
-    (changes, shown): (Changes<'_>, TaskScope),
-) -> ReplyTo {
+    Outgoing { changes, shown, tool, counts }: Outgoing<'_>,
+    touched: &mut FlushSet,
+) -> Option<ReplyTo> {
+    // Decided here, where every request comes by once: one that has to wait for a process comes again until then.
+    let permit = match counts.then(|| limited::for_server(&asked, server, tool)) {
+        None => Permit::default(),
+        Some(Ok(permit)) => permit,
+        Some(Err(error)) => {
+            asked.turn_away(&error, touched);
+            return None;
+        }
+    };
     let SessionRequest { message, id, sink, client, era, .. } = asked;
     let token = message.params.meta.progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
     let token = token.map(Into::into);
     let mut reply = ReplyTo::new(Arc::clone(client), id, token, sink.clone(), era.clone());
+    reply.holds(permit);
     reply.lists_tasks = shown == TaskScope::OwnTasks;
     if server.services.observers.is_some() {
         reply.record = server.note(message, changes, reply.asker());
     }
-    reply
+    Some(reply)
 }
 
 /// Takes a message that has no answer.

@@ -10,6 +10,7 @@ use trunkline_wire::{Edits, Id, decode, encode, write_result};
 
 use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
+use crate::limiter::SubscriptionRoom;
 use crate::limits::{CHANGE_PAUSE, LISTENED_BYTES, LISTENERS, SUBSCRIBED};
 use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
@@ -35,6 +36,7 @@ struct Subscription {
     asker: Arc<Client>,
     sink: ResponseSink,
     _place: Place,
+    _room: Option<SubscriptionRoom>,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,12 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         );
         return asked.refuse(&CallError::InvalidRequest(why), touched);
     };
+    // What one caller has is bounded, too: one key must not take the places of all.
+    let uris = filter.uris.as_ref().map_or(0, Vec::len);
+    let room = match asked.session.client.subscribed.room(uris, filter.bytes()) {
+        Ok(room) => room,
+        Err(error) => return asked.turn_away(&error, touched),
+    };
     let cancelled = CancellationToken::new();
     let waiting = Waiting { cancelled: cancelled.clone(), sink: asked.sink.clone() };
     // After the place was taken and before the call is open: a refusal gives the place back by
@@ -102,6 +110,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         asker: Arc::clone(asked.client),
         sink: asked.sink.clone(),
         _place: place,
+        _room: room,
     };
     let requests = listener.follow(asked.snapshot);
     if requests.is_empty() {

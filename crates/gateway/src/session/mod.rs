@@ -13,6 +13,7 @@ mod dispatch;
 mod filter;
 mod known_lists;
 mod legacy;
+mod limited;
 mod listen;
 mod lists;
 mod meta_tools;

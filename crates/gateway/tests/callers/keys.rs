@@ -48,7 +48,8 @@ impl Keys {
             let words = words.iter().map(ToString::to_string).collect();
             Arc::new(Allowed(self.grants.fetch_add(1, Ordering::Relaxed), words)) as _
         });
-        let pass = Pass { who: key.as_bytes().into(), label: key.into(), grant, expires };
+        let pass =
+            Pass { who: key.as_bytes().into(), label: key.into(), grant, expires, allowance: None };
         self.known.lock().insert(key.to_owned(), Arc::new(pass));
         self.version.fetch_add(1, Ordering::Release);
     }

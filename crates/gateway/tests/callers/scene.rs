@@ -239,6 +239,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         guarded: false,
         login: None,
         calls: CallRules::default(),
+        tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
     }

@@ -148,6 +148,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         share: Default::default(),
         era: Default::default(),
         calls,
+        tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
     }

@@ -14,6 +14,8 @@ pub struct KeyRecord {
     pub role: String,
     /// JSON: patterns of tools; none if the role alone decides.
     pub tools: Option<String>,
+    /// JSON: what it may have at most; none if the defaults hold.
+    pub limits: Option<String>,
     pub mac: [u8; 32],
     pub created_at: i64,
     pub expires_at: Option<i64>,
@@ -29,6 +31,7 @@ impl std::fmt::Debug for KeyRecord {
             .field("name", &self.name)
             .field("role", &self.role)
             .field("tools", &self.tools)
+            .field("limits", &self.limits)
             .field("expires_at", &self.expires_at)
             .field("revoked_at", &self.revoked_at)
             .finish_non_exhaustive()
@@ -36,7 +39,7 @@ impl std::fmt::Debug for KeyRecord {
 }
 
 const COLUMNS: &str =
-    "id, prefix, name, role, tools, mac, created_at, expires_at, last_used_at, revoked_at";
+    "id, prefix, name, role, tools, limits, mac, created_at, expires_at, last_used_at, revoked_at";
 
 pub(crate) async fn insert(session: &mut Session, new: KeyRecord) -> Result<(), StoreError> {
     let row = vec![
@@ -45,6 +48,7 @@ pub(crate) async fn insert(session: &mut Session, new: KeyRecord) -> Result<(), 
         new.name.into(),
         new.role.into(),
         new.tools.into(),
+        new.limits.into(),
         new.mac.to_vec().into(),
         new.created_at.into(),
         new.expires_at.into(),
@@ -93,6 +97,19 @@ pub(crate) async fn revoke(session: &mut Session, id: &str, at: i64) -> Result<(
     }
 }
 
+/// What it may have from now on.
+pub(crate) async fn limit(
+    session: &mut Session,
+    id: &str,
+    limits: Option<String>,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE api_keys SET limits = $2 WHERE id = $1";
+    match session.execute(sql, vec![id.into(), limits.into()]).await? {
+        0 => Err(StoreError::NotFound),
+        _ => Ok(()),
+    }
+}
+
 /// When keys were last used; those that are gone do not matter any more.
 pub(crate) async fn touch(
     session: &mut Session,
@@ -116,6 +133,7 @@ fn read(mut row: Row) -> Result<KeyRecord, StoreError> {
         name: row.text()?,
         role: row.text()?,
         tools: row.maybe_text()?,
+        limits: row.maybe_text()?,
         mac: row.hash()?,
         created_at: row.int()?,
         expires_at: row.maybe_int()?,

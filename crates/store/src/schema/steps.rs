@@ -4,10 +4,11 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 7;
+pub(super) const KNOWN: i64 = 8;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7];
+pub(super) const STEPS: &[&[Statement]] =
+    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -282,3 +283,6 @@ const STEP_7: &[Statement] = &[
     ),
     Both("CREATE INDEX pins_server ON pins (server_id)"),
 ];
+
+/// Version 8: what each API key may have at most.
+const STEP_8: &[Statement] = &[Both("ALTER TABLE api_keys ADD COLUMN limits TEXT")];

@@ -10,6 +10,7 @@ on_both! { keys:
     a_prefix_is_taken_once,
     the_last_use_of_a_key_is_kept,
     a_revoked_key_stays_revoked_since_then,
+    the_limits_of_a_key_can_be_changed,
 }
 
 fn key(id: &str) -> KeyRecord {
@@ -19,6 +20,7 @@ fn key(id: &str) -> KeyRecord {
         name: "same for all".to_owned(),
         role: "caller".to_owned(),
         tools: (id == "1").then(|| r#"["github.*"]"#.to_owned()),
+        limits: (id == "2").then(|| "{}".to_owned()),
         mac: [7; 32],
         created_at: 1,
         expires_at: (id == "1").then_some(99),
@@ -73,4 +75,16 @@ async fn a_revoked_key_stays_revoked_since_then(place: &Place) {
     assert_eq!(store.key("1").await.unwrap().revoked_at, Some(60));
     assert_eq!(store.key("2").await.unwrap().revoked_at, None);
     assert_eq!(revoke("gone", 1).await, Err(StoreError::NotFound));
+}
+
+async fn the_limits_of_a_key_can_be_changed(place: &Place) {
+    let store = with_keys(place).await;
+    let limit = |id: &str, limits: Option<&str>| {
+        vec![Change::LimitKey { id: id.to_owned(), limits: limits.map(str::to_owned) }]
+    };
+    store.commit(limit("1", Some(r#"{"burst":5}"#)), vec![]).await.unwrap();
+    store.commit(limit("2", None), vec![]).await.unwrap();
+    assert_eq!(store.key("1").await.unwrap().limits.as_deref(), Some(r#"{"burst":5}"#));
+    assert_eq!(store.key("2").await.unwrap().limits, None);
+    assert_eq!(store.commit(limit("9", None), vec![]).await, Err(StoreError::NotFound));
 }

@@ -3,6 +3,7 @@
 mod custom;
 mod expansion;
 mod filter;
+mod limits;
 mod presets;
 mod privacy;
 mod rendering;

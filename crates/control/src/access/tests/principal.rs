@@ -8,6 +8,7 @@ use crate::access::{
 };
 use serde_json::json;
 use std::sync::Arc;
+use trunkline_catalog::config::LimitRules;
 
 struct Scene {
     signer: Signer,
@@ -37,6 +38,7 @@ fn scene() -> Scene {
                 name: "ci".to_owned(),
                 role: Role::Operator,
                 grants: Grants::read(["github.*"]).unwrap(),
+                limits: LimitRules::default(),
                 mac,
                 expires_at,
                 revoked_at,

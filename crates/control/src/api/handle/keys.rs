@@ -4,7 +4,7 @@ use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
 use crate::api::answer::ApiResponse;
 use crate::api::fault::{Pointer, RequestFault};
-use crate::api::input::NewKey;
+use crate::api::input::{KeyPatch, NewKey};
 use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
 use crate::api::parameters::ID;
 use crate::api::problem::{Kind, Problem};
@@ -12,9 +12,9 @@ use crate::api::render::key_view;
 use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Header, Method, Parameter, Response, Route};
 use crate::api::schema::{Case, EnumValues, Schema, TextFormat, text};
-use crate::api::view::{AuditList, CreatedKey, KeyList, MeView, OUTCOMES};
+use crate::api::view::{AuditList, CreatedKey, KeyList, KeyView, MeView, OUTCOMES};
 use crate::clock::now;
-use crate::keys::{self, KeysError};
+use crate::keys::{self, KeyInfo, KeysError};
 use crate::services::store_problem;
 use serde_json::json;
 
@@ -52,6 +52,22 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .parameters(&[LIMIT, CURSOR])
     .answers(&[Response::json(200, "A page of keys.", KeyList::SCHEMA)])
     .fails(&[Kind::StoreUnavailable]),
+    Route::new(
+        "limitKey",
+        (Method::Patch, "/api/v1/keys/{id}"),
+        Access::Needs(Action::ManageKeys),
+        Handler::Async(|asked| Box::pin(limit(asked))),
+    )
+    .about(
+        TAG,
+        "Change the limits of a key",
+        "They hold at once, also for sessions that are open; what was used stays used.",
+    )
+    .parameters(&[Parameter::path("id", ID, "The key's id.")])
+    .body(KeyPatch::SCHEMA)
+    .answers(&[Response::json(200, "The key.", KeyView::SCHEMA)])
+    .fails(&[Kind::NoSuchKey, Kind::StoreUnavailable, Kind::StoreFull])
+    .audited("limit-key"),
     Route::new(
         "revokeKey",
         (Method::Delete, "/api/v1/keys/{id}"),
@@ -120,11 +136,12 @@ pub(in crate::api) const ROUTES: &[Route] = &[
 async fn create(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
-    let NewKey { name, role, tools, expires_at } = new;
-    let new = keys::NewKey { name, role, tools, expires_at };
+    let NewKey { name, role, tools, limits, expires_at } = new;
+    let limits = limits.unwrap_or_default();
+    let new = keys::NewKey { name, role, tools, limits, expires_at };
     let created = asked.plane.keys().create(&new, asked.by(), now()).await;
     let created = created.map_err(|error| problem(&error))?;
-    let view = key_view(&created.info);
+    let view = key_view(&created.info, 0);
     let place = format!("{PREFIX}/keys/{}", view.id);
     Ok(ApiResponse::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
@@ -136,8 +153,19 @@ async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
     let next = keys.last().filter(|_| full).map(|key| cursor(List::KEYS, &key.id));
-    let keys: Vec<_> = keys.iter().map(|key| key_view(key).json()).collect();
+    let limited = asked.plane.limited_callers();
+    let count = |key: &KeyInfo| limited.get(&format!("key:{}", key.id)).copied().unwrap_or(0);
+    let keys: Vec<_> = keys.iter().map(|key| key_view(key, count(key)).json()).collect();
     Ok(ApiResponse::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
+}
+
+async fn limit(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+    asked.no_query()?;
+    let KeyPatch { limits } = KeyPatch::read(&asked.body())?;
+    let limited = asked.plane.keys().limit(asked.id(), limits, asked.by(), now()).await;
+    let info = limited.map_err(|error| problem(&error))?;
+    let refused = asked.plane.limited_callers().get(&format!("key:{}", info.id)).copied();
+    Ok(ApiResponse::json(200, &key_view(&info, refused.unwrap_or(0)).json()))
 }
 
 async fn revoke(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {

@@ -4,7 +4,10 @@ use super::body::Declared;
 use crate::access::Role;
 use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
-use crate::api::schema::{Described as _, Moment, Schema, TextFormat, request, text, words};
+use crate::api::schema::{
+    Described as _, LIMITS, Moment, Schema, TextFormat, request, text, words,
+};
+use trunkline_catalog::config::LimitRules;
 
 words! { for Role, name: "viewer", "caller", "operator", "admin" }
 
@@ -25,8 +28,33 @@ request! {
         /// Only these tools are seen and called with it: `server.tool`, `server.*`, `*.tool`, with `\.`
         /// for a dot in a server's name. All, unless said otherwise.
         #[example = ["github-mcp.*"]] pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
+        /// What it may have at most; the platform's defaults hold for what is not said.
+        #[example = {"calls_per_second": 5, "open_calls": 8}]
+        pub limits?: LimitRules => Schema::Nullable(&LIMITS),
         /// From then on it is refused. Never, unless said otherwise.
         pub expires_at?: i64 as Moment => Schema::Nullable(&text(20, 40, TextFormat::Time)),
+    }
+}
+
+request! {
+    /// What is changed about a key.
+    #[derive(Debug)]
+    #[refused(
+        "name": "cannot be changed: make another key",
+        "role": "cannot be changed: make another key",
+        "tools": "cannot be changed: make another key",
+        "expires_at": "cannot be changed: make another key",
+    )]
+    pub struct KeyPatch as "KeyPatch" {
+        /// What it may have at most from now on, as a whole; the platform's defaults hold for what is not said.
+        #[example = {"calls_per_second": 5, "open_calls": 8}]
+        pub limits: LimitRules => LIMITS,
+    }
+}
+
+impl KeyPatch {
+    pub fn read(body: &Declared<'_>) -> Result<Self, Problem> {
+        body.read_and_check(|_: &Self, _| {})
     }
 }
 
@@ -54,9 +82,20 @@ mod tests {
     #[test]
     fn keys_are_read() {
         let key = read(r#"{"name":"ci","role":"caller"}"#).unwrap();
-        let expected =
-            NewKey { name: "ci".to_owned(), role: Role::Caller, tools: None, expires_at: None };
+        let expected = NewKey {
+            name: "ci".to_owned(),
+            role: Role::Caller,
+            tools: None,
+            limits: None,
+            expires_at: None,
+        };
         assert_eq!(key, expected);
+        let key = read(
+            r#"{"name":"ci","role":"caller","limits":{"calls_per_second":0.5,"burst":null,"sessions":0}}"#,
+        );
+        let limits =
+            LimitRules { calls_per_second: Some(500), sessions: Some(0), ..LimitRules::default() };
+        assert_eq!(key.unwrap().limits, Some(limits));
         let key = read(
             r#"{"name":"ci","role":"viewer","tools":["a.*"],"expires_at":"2025-01-08T10:00:01Z"}"#,
         )
@@ -92,6 +131,9 @@ mod tests {
                 "/expires_at is not a time",
             ),
             (r#"{"name":"a","role":"admin","key":"x"}"#, "/key is made by Trunkline"),
+            (r#"{"name":"a","role":"admin","limits":{"open_calls":1.5}}"#, "/limits/open_calls"),
+            (r#"{"name":"a","role":"admin","limits":{"rate":1}}"#, "/limits/rate"),
+            (r#"{"name":"a","role":"admin","limits":5}"#, "/limits must be"),
         ] {
             let problem = read(json).expect_err(json);
             assert_eq!(problem.status(), 422);

@@ -14,7 +14,7 @@ mod skill;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY, RequestBody};
 pub use call::{CALL_TOOL, CallTool};
-pub use key::NewKey;
+pub use key::{KeyPatch, NewKey};
 pub use members::Members;
 pub use oauth::OAuthClient;
 pub use patch::{

@@ -22,6 +22,7 @@ pub(crate) fn overview(overview: &Overview) -> Value {
         lately: &overview.recent.summary,
         open_calls: overview.open_calls,
         waiting_calls: overview.waiting_calls,
+        limited_calls: overview.limited_calls,
         restarts: overview.restarts,
         clients: overview.clients,
         context: &context,

@@ -105,6 +105,7 @@ fn process(process: &ProcessInfo) -> ProcessView {
         restarts: process.restarts,
         open_calls: process.open_calls,
         waiting_calls: process.waiting_calls,
+        limited_calls: process.limited_calls,
         next_try: process.next_try,
         failures: process.failures,
     }

@@ -10,7 +10,7 @@ mod format;
 mod json_schema;
 mod near;
 
-pub use call_rules::{CALL_RULES, read_setting};
+pub use call_rules::{CALL_RULES, LIMITS, ShownLimits, read_setting};
 pub use check::check;
 pub(super) use declare::{answer, request, words};
 pub use described::{Described, FromJson, Moment, RawObject, SharedMembers};

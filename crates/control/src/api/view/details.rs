@@ -43,6 +43,8 @@ answer! {
         pub open_calls: usize,
         /// Calls that wait for it.
         pub waiting_calls: usize,
+        /// Calls that were refused because of its limits or its tools', since the start of this process.
+        pub limited_calls: u64,
         /// If it has failed.
         pub next_try: Option<i64> as Moment,
         /// In a row.

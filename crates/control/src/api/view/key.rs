@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::NEXT_CURSOR;
 use crate::access::Role;
-use crate::api::schema::{Described as _, Moment, Schema, answer};
+use crate::api::schema::{Described as _, Moment, Schema, ShownLimits, answer};
 
 const ROLE: Schema = Role::SCHEMA;
 const TOOLS_DOC: &str = "The tools it may see and call; null is all.";
@@ -17,6 +17,9 @@ answer! {
         #[example = "caller"] pub role: &'a str => ROLE,
         #[doc = TOOLS_DOC]
         #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,
+        pub limits: ShownLimits,
+        /// Calls that were refused because of its limits, since this process was started.
+        pub limited_calls: u64,
         pub created_at: i64 as Moment,
         pub expires_at: Option<i64> as Moment,
         #[example = "2025-01-08T10:05:00Z"] pub last_used_at: Option<i64> as Moment,
@@ -34,6 +37,7 @@ answer! {
         #[example = "tl_k7Qm2xVd_…"] pub key: &'a str,
         #[doc = TOOLS_DOC]
         #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,
+        pub limits: ShownLimits,
         pub created_at: i64 as Moment,
         pub expires_at: Option<i64> as Moment,
     }
@@ -42,8 +46,8 @@ answer! {
 impl KeyView<'_> {
     /// The answer to making it: the only one that holds the key itself.
     pub fn created(&self, key: &str) -> Value {
-        let Self { id, name, role, tools, created_at, expires_at, .. } = *self;
-        CreatedKey { id, name, role, key, tools, created_at, expires_at }.json()
+        let Self { id, name, role, tools, limits, created_at, expires_at, .. } = *self;
+        CreatedKey { id, name, role, key, tools, limits, created_at, expires_at }.json()
     }
 }
 
@@ -74,6 +78,8 @@ answer! {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_catalog::config::LimitRules;
+
     use super::*;
     use crate::api::view::tests::assert_fits;
 
@@ -85,6 +91,8 @@ mod tests {
             name: "ci",
             role: "caller",
             tools: Some(&tools),
+            limits: ShownLimits(LimitRules::of(|_| Some(500))),
+            limited_calls: 0,
             created_at: 0,
             expires_at: None,
             last_used_at: Some(1),

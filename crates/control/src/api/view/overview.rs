@@ -33,6 +33,8 @@ answer! {
         #[example = 1] pub open_calls: usize,
         /// For a server that is expected back, or for their turn.
         pub waiting_calls: usize,
+        /// Refused because of a limit of a caller, a server, a tool or an address, since the start of this process.
+        pub limited_calls: u64,
         pub restarts: u64,
         /// Null to who may not know.
         #[example = 1] pub clients: Option<usize>,
@@ -144,6 +146,7 @@ mod tests {
             lately: &summary,
             open_calls: 1,
             waiting_calls: 0,
+            limited_calls: 0,
             restarts: 3,
             clients: None,
             context: &context,

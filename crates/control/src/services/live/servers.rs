@@ -72,6 +72,12 @@ impl LiveServers {
         self.fleet()?.server(&entry.id)
     }
 
+    /// How often it was not called because of its limits or its tools'.
+    pub(crate) fn limited_calls(&self, id: &str) -> u64 {
+        let all = self.fleet().map(Fleet::limited_servers).unwrap_or_default();
+        all.into_iter().find(|(server, _)| server == id).map_or(0, |(_, count)| count)
+    }
+
     pub(crate) fn info_of(&self, id: &str) -> Option<ServerInfo> {
         self.directory().by_id(id).and_then(|entry| self.info(entry))
     }

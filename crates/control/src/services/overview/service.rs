@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_gateway::EventSink;
+use trunkline_gateway::{EventSink, Fleet};
 
 use super::context::{ListSize, ListSizes};
 use crate::access::{Action, Principal};
@@ -44,6 +44,8 @@ pub(crate) struct Overview {
     pub(crate) recent: RecentActivity,
     pub(crate) open_calls: usize,
     pub(crate) waiting_calls: usize,
+    /// Refused because of a limit, of whomever, since the start.
+    pub(crate) limited_calls: u64,
     pub(crate) restarts: u64,
     /// `None`: the asker may not know.
     pub(crate) clients: Option<usize>,
@@ -74,10 +76,16 @@ impl OverviewService {
             recent,
             open_calls: infos.iter().map(|info| info.open_calls).sum(),
             waiting_calls: infos.iter().map(|info| info.waiting_calls).sum(),
+            limited_calls: self.limited_calls(),
             restarts: seen.iter().map(|it| u64::from(health.restarts_total(&it.id))).sum(),
             clients: may_see_clients.then(|| self.settings.connected_clients.all().len()),
             list_sizes,
         }
+    }
+
+    fn limited_calls(&self) -> u64 {
+        let limited = self.live.fleet().map(Fleet::limited_calls).unwrap_or_default();
+        limited.iter().map(|limited| limited.count).sum()
     }
 
     /// The metrics in Prometheus' text format, with the servers that the asker sees.
@@ -96,7 +104,9 @@ impl OverviewService {
             })
             .collect();
         let audit = self.audit.state();
+        let limited = self.live.fleet().map(Fleet::limited_calls).unwrap_or_default();
         let measured = Measured {
+            limited: &limited,
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,

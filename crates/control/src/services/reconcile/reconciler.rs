@@ -199,6 +199,7 @@ impl Reconciler {
             guarded: true,
             login,
             calls: connection.calls,
+            tool_limits: Vec::new(),
             run: RunRules::default(),
             on_change: connection.on_change,
         })

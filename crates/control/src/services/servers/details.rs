@@ -46,6 +46,8 @@ pub(crate) struct ProcessInfo {
     pub(crate) restarts: u32,
     pub(crate) open_calls: usize,
     pub(crate) waiting_calls: usize,
+    /// Refused because of its limits or its tools'.
+    pub(crate) limited_calls: u64,
     pub(crate) next_try: Option<i64>,
     pub(crate) failures: u32,
 }
@@ -94,6 +96,7 @@ impl ServerService {
         Ok(ServerDetails {
             process: ProcessInfo {
                 restarts: self.live.health.restarts_total(&entry.id),
+                limited_calls: self.live.limited_calls(&entry.id),
                 ..process(info.as_ref(), self.monitor.error_since(&entry.id))
             },
             capabilities: fleet.map(|fleet| fleet.capabilities(&entry.id)).unwrap_or_default(),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_catalog::config::LimitRules;
 use trunkline_gateway::ConnectedClients;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
@@ -25,6 +26,20 @@ pub use command::ProgramSearch;
 /// Calls of a server that is disconnected have so long to end (US6-AC3).
 pub(super) const DISCONNECT_GRACE: Duration = Duration::from_secs(30);
 
+/// What a platform's callers may have unless the operator says otherwise. A person, and an agent of a person, makes
+/// some calls a second and has some open; a program that works through a list makes hundreds at once and then waits.
+/// A loop makes thousands a second and never stops: it is held to the pace of a busy program.
+pub const DEFAULT_LIMITS: LimitRules = LimitRules {
+    calls_per_second: Some(50_000),
+    burst: Some(500),
+    open_calls: Some(128),
+    result_bytes_per_minute: None,
+    sessions: None,
+    // More than its sessions: each may have a stream open and ask something besides.
+    connections: Some(2_000),
+    subscriptions: None,
+};
+
 /// Everything the control plane is given by the command line.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -40,6 +55,8 @@ pub struct Settings {
     pub audit: AuditSettings,
     /// Between two health checks of a server.
     pub health_interval: Duration,
+    /// What each caller may have, where nothing else is said.
+    pub limits: LimitRules,
     /// Follows requests; asked for what it has lost.
     pub tracer: Option<Tracer>,
     /// Is asked for the skills of tools before the built-in model is.

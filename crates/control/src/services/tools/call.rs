@@ -15,7 +15,7 @@ use crate::fault::{About, Problem, ProblemKind};
 use crate::health::ServerStatus;
 use crate::keys::Actor;
 use crate::services::directory::{CUSTOM_GROUP_ID, ServerDirectory, ServerEntry};
-use crate::services::grants::sees;
+use crate::services::grants::{allowance, sees};
 use crate::services::problems::{no_such_server, no_such_tool};
 use crate::services::records::record;
 
@@ -129,6 +129,8 @@ impl ToolService {
             traceparent: call.traceparent.map(str::to_owned),
             asked: self.settings.tracer.is_some().then(|| call.name.to_owned()),
             is_behind: chosen.is_some(),
+            caller: allowance(by.principal, &self.keys)
+                .map(|allowed| (credential.as_bytes().into(), allowed)),
             deadline: None,
         });
         let called = called.await;
@@ -173,6 +175,10 @@ impl ToolService {
             FailureKind::Timeout => ProblemKind::Timeout,
             FailureKind::Gone { .. } => ProblemKind::ServerUnavailable,
             FailureKind::Refused(error) => return server_error(error, &about),
+            FailureKind::Limited { again } => {
+                let problem = Problem::new(ProblemKind::TooMany, failure.message.clone());
+                return problem.server(about).retry_after(*again);
+            }
         };
         let login = self.login_advice(&about.id);
         let hint = match (&failure.kind, &login) {

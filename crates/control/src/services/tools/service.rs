@@ -11,6 +11,7 @@ use crate::access::{Grants, Principal};
 use crate::audit::Audit;
 use crate::fault::Problem;
 use crate::health::ServerStatus;
+use crate::keys::ApiKeys;
 use crate::services::background::Background;
 use crate::services::directory::{
     CUSTOM_GROUP_ID, CUSTOM_GROUP_NAME, ServerDirectory, ServerEntry,
@@ -30,6 +31,8 @@ pub struct ToolService {
     pub(in crate::services) audit: Audit,
     pub(in crate::services) settings: Arc<Settings>,
     pub(in crate::services) background: Background,
+    /// What callers may have at most.
+    pub(in crate::services) keys: Arc<ApiKeys>,
 }
 
 /// A page of tools.

@@ -282,7 +282,7 @@ impl Fields<'_> {
     fn setting(&self, setting: &CallSetting, text: &str) -> Markup {
         let label = match setting.unit {
             SettingUnit::Seconds => format!("{} (seconds)", setting.label),
-            SettingUnit::Calls => setting.label.to_owned(),
+            _ => setting.label.to_owned(),
         };
         let help = format!("Leave empty for {}.", setting.default);
         self.line(&format!("/{}", setting.name), setting.name, &label, text, &help)

@@ -8,6 +8,7 @@ use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start,
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
+use crate::limiter::{Limiter, ServerMeters};
 use crate::login::Logins;
 use crate::pins::PinHome;
 use crate::upstream::lifecycle::declared::Declared;
@@ -26,6 +27,8 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) calls: CallRules,
     /// When it runs.
     pub(in crate::upstream) run: RunRules,
+    /// What is used of it, in all its processes.
+    pub(crate) meters: Arc<ServerMeters>,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.
@@ -76,6 +79,8 @@ pub(crate) struct Services {
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Where it is kept what was approved of servers' definitions.
     pub(crate) pins: Option<Arc<dyn PinHome>>,
+    /// What servers, callers and addresses may have.
+    pub(crate) limiter: Arc<Limiter>,
     /// Who knows the logins of servers.
     pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{ServerSpec, ToolFilter, Transport};
+use trunkline_catalog::config::{CallRules, ServerSpec, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
 
 use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
@@ -100,7 +100,10 @@ impl Server {
         if let Some(room) = room.as_ref().filter(|_| offer.listing().is_some()) {
             room.open(); // whoever is listed its tools may call them
         }
+        let meters = provisions.limiter.server(&spec.id);
+        meters.set(spec.calls.limits, &spec.tool_limits);
         let definition = Arc::new(ServerDefinition {
+            meters,
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
@@ -177,12 +180,14 @@ impl Server {
             && self.definition.era == spec.era
             && self.definition.guarded == spec.guarded
             && self.definition.login == spec.login
-            && self.definition.calls == spec.calls
+            && self.definition.calls.without_limits() == spec.calls.without_limits()
             && self.definition.run == spec.run
     }
 
     /// What it was made of.
     pub(crate) fn spec(&self) -> ServerSpec {
+        // Not the definition's: they may have changed since it was made.
+        let (limits, tool_limits) = self.definition.meters.rules();
         ServerSpec {
             id: self.key.id().to_string(),
             key: self.key.to_string(),
@@ -194,7 +199,8 @@ impl Server {
             era: self.definition.era,
             guarded: self.definition.guarded,
             login: self.definition.login.clone(),
-            calls: self.definition.calls,
+            calls: CallRules { limits, ..self.definition.calls },
+            tool_limits,
             run: self.definition.run,
             on_change: self.offer.pins.on_change(),
         }

@@ -254,6 +254,7 @@ impl Parking {
     }
 
     /// A place for a call, if there is one.
+    #[expect(clippy::result_large_err, reason = "a question is rare; boxing would cost every call")]
     pub(in crate::upstream) fn admit(
         &self,
         connection: &Arc<Connection>,

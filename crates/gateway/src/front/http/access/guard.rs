@@ -415,7 +415,13 @@ mod tests {
 
     fn pass(who: &str, seconds: Option<u64>) -> Arc<Pass> {
         let expires = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        Arc::new(Pass { who: who.as_bytes().into(), label: who.into(), grant: None, expires })
+        Arc::new(Pass {
+            who: who.as_bytes().into(),
+            label: who.into(),
+            grant: None,
+            expires,
+            allowance: None,
+        })
     }
 
     fn asking<'a>(authorization: Option<&'a str>, path: &'a str) -> Asking<'a> {

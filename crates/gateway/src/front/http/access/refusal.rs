@@ -7,7 +7,7 @@ use trunkline_wire::{FaultKind, encode_into, write_error};
 
 use crate::error::{CallError, INVALID_REQUEST};
 use crate::gate::Denied;
-use crate::limits::{BATCH_MEMBERS, SESSIONS_PER_CALLER};
+use crate::limits::BATCH_MEMBERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HttpRefusal {
@@ -64,10 +64,10 @@ pub(crate) enum HttpRefusal {
     #[error("too many sessions are open")]
     Full,
     #[error(
-        "this key or token has {SESSIONS_PER_CALLER} sessions open, and none of them is idle; end some with \
+        "this key or token has {0} sessions open, as many as it may have, and none of them is idle; end some with \
          `DELETE` and their Mcp-Session-Id (or close their streams of /sse), or use another key"
     )]
-    CallerFull,
+    CallerFull(usize),
     #[error("Trunkline is shutting down; the call did not run")]
     ShuttingDown,
     #[error("the body is not a message: {0}")]
@@ -91,7 +91,7 @@ impl HttpRefusal {
             Self::Method(_) => 405,
             Self::NotAcceptable | Self::NoEventStream => 406,
             Self::MediaType | Self::Encoded => 415,
-            Self::WrongTokens(_) | Self::CallerFull => 429,
+            Self::WrongTokens(_) | Self::CallerFull(_) => 429,
             Self::Crowded | Self::Full | Self::ShuttingDown => 503,
             Self::NoSession
             | Self::NoSessionQuery
@@ -110,7 +110,7 @@ impl HttpRefusal {
             Self::Token => ("WWW-Authenticate", b"Bearer realm=\"trunkline\""),
             Self::Method(allowed) => ("Allow", allowed.as_bytes()),
             Self::Encoded => ("Accept-Encoding", b"identity"),
-            Self::Crowded | Self::Full | Self::CallerFull | Self::ShuttingDown => {
+            Self::Crowded | Self::Full | Self::CallerFull(_) | Self::ShuttingDown => {
                 ("Retry-After", b"5")
             }
             Self::WrongTokens(seconds) => return Some(retry(seconds)),

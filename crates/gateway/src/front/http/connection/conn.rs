@@ -12,10 +12,12 @@ use crate::lock::{Mutex, rank};
 use trunkline_http::{http_date, response_head};
 use trunkline_wire::{Edits, Id};
 
+use super::conn_accounts::ConnAccounts;
 use super::reply_mode::ReplyMode;
 use crate::call::Client;
 use crate::front::http::access::{HttpRefusal, PROBLEM, PassCache, Rejection, problem};
 use crate::gate::Pass;
+use crate::limiter::AddressAccount;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
     PIPELINED_BYTES, STREAM_BYTES, shortened_seconds,
@@ -30,6 +32,8 @@ pub(crate) struct Conn {
     slot: Mutex<ConnSlot, rank::ConnReply>,
     /// The caller that the gate admitted last.
     pub(crate) pass_cache: PassCache,
+    /// Where it counts.
+    pub(crate) accounts: ConnAccounts,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +107,13 @@ impl Conn {
             clock,
             slot: Mutex::new(slot),
             pass_cache: PassCache::default(),
+            accounts: ConnAccounts::default(),
         }
+    }
+
+    /// A client at this address.
+    pub(crate) fn at(self, address: Arc<AddressAccount>) -> Self {
+        Self { accounts: ConnAccounts::at(address), ..self }
     }
 
     /// Appends the date of a response that is made now.

@@ -2,6 +2,7 @@
 
 mod body_budget;
 mod conn;
+mod conn_accounts;
 mod event_stream;
 mod reply_mode;
 

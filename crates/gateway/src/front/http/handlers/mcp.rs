@@ -153,7 +153,7 @@ fn initialize(
 pub(super) fn no_session(why: &NoSession) -> HttpRefusal {
     match why {
         NoSession::Full => HttpRefusal::Full,
-        NoSession::CallerFull => HttpRefusal::CallerFull,
+        NoSession::CallerFull(most) => HttpRefusal::CallerFull(*most),
         NoSession::NoRandom(error) => {
             tracing::error!(%error, "cannot create a session id: getrandom failed");
             HttpRefusal::Full

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use memchr::memchr2;
 use trunkline_http::is_type;
-use trunkline_wire::{Edits, FaultKind, Message, MessageFault, is_json, scan};
+use trunkline_wire::{Edits, FaultKind, Message, MessageFault, is_json, member, scan};
 
 use crate::call::{Payload, Responder};
+use crate::error::LIMITED;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{
     Conn, EventStream, JSON, MESSAGE, OpenReply, Reply, StatelessCall,
@@ -15,6 +16,7 @@ use crate::front::http::connection::{
 use crate::front::http::sessions::{
     EventRole, ResumableStream, ResumeFrom, SessionStreams, spliced,
 };
+use crate::limiter::AddressAccount;
 use crate::limits::SLOW_ANSWER_SECONDS;
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
@@ -75,6 +77,8 @@ pub(crate) struct PostReply {
     kind: PostKind,
     /// The `traceparent` header of the request, where requests are traced.
     parent: Option<Box<str>>,
+    /// Where the client comes from, if that is limited.
+    address: Option<Arc<AddressAccount>>,
     state: Mutex<PostState, rank::PostReply>,
 }
 
@@ -104,8 +108,9 @@ impl PostReply {
     pub(crate) fn new(kind: PostKind, mut reply: Reply) -> Arc<Self> {
         let parent = reply.take_parent();
         let conn = Arc::clone(&reply.conn);
+        let address = conn.accounts.limited_address().cloned();
         let state = Mutex::new(PostState::Waiting(reply));
-        let posted = Arc::new(Self { kind, parent, state });
+        let posted = Arc::new(Self { kind, parent, address, state });
         conn.watch(Arc::downgrade(&posted) as _);
         posted
     }
@@ -152,6 +157,11 @@ impl PostReply {
         match (status, self.new_session()) {
             // Nearly all answers: the head is copied, not made.
             (200, None) => reply.json_head(length, &mut head),
+            (429, _) => {
+                let again = retry_after(payload.bytes()).to_string();
+                let again = ("Retry-After", again.as_bytes());
+                reply.head(status, &[("Content-Type", JSON), again], Some(length), &mut head);
+            }
             (_, None) => reply.head(status, &[("Content-Type", JSON)], Some(length), &mut head),
             (_, Some(id)) => {
                 reply.head(status, &[("Content-Type", JSON), id], Some(length), &mut head);
@@ -195,8 +205,16 @@ fn status_of(code: i64) -> u16 {
         // Method not found; then: wrong header, missing capability, unknown version.
         -32601 => 404,
         -32022..=-32020 => 400,
+        code if code == i64::from(LIMITED) => 429,
         _ => 200,
     }
+}
+
+/// The seconds after which a refused request may come again (RFC 9110, 10.2.3), as its error says in milliseconds.
+fn retry_after(response: &[u8]) -> u64 {
+    let data = scan(response).ok().and_then(|message| member(message.text(message.error), "data"));
+    let said = data.and_then(|data| std::str::from_utf8(member(data, "retryAfterMs")?).ok());
+    said.and_then(|ms| ms.parse::<u64>().ok()).unwrap_or_default().div_ceil(1_000).max(1)
 }
 
 impl Responder for PostReply {
@@ -254,6 +272,10 @@ impl Responder for PostReply {
 
     fn parent(&self) -> Option<&str> {
         self.parent.as_deref()
+    }
+
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.address.as_ref()
     }
 }
 

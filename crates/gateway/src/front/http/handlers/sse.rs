@@ -13,6 +13,7 @@ use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
 use crate::front::http::request::HttpRequest;
 use crate::front::http::sessions::{NoSession, random_id};
+use crate::limiter::AddressAccount;
 use crate::pump::FlushSet;
 use crate::session::{Session, receive, take};
 
@@ -26,7 +27,7 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
         return reply.refuse(HttpRefusal::ShuttingDown, b"null", touched);
     }
     // The id is all that a POST shows: it must not be guessable.
-    let room = front.sessions.has_room_for_sse(request.caller);
+    let room = front.sessions.has_room_for_sse(&front.context, request.caller);
     let id = match room.and_then(|()| random_id().map_err(NoSession::NoRandom)) {
         Ok(id) => id,
         Err(why) => return reply.refuse(no_session(&why), b"null", touched),
@@ -127,5 +128,9 @@ impl Responder for TracedSink {
 
     fn parent(&self) -> Option<&str> {
         Some(&self.parent)
+    }
+
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.exit.address()
     }
 }

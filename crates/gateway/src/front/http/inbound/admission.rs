@@ -152,12 +152,25 @@ impl ClientConn {
         }
         match gate.admit(&asking) {
             gate::Admission::Now(Ok(pass)) => {
+                self.count_connection(&pass).map_err(Rejection::Denied)?;
                 self.conn.pass_cache.set(&asking, *version, &pass);
                 Ok(Caller::Known(pass))
             }
             gate::Admission::Now(Err(denied)) => Err(Rejection::Denied(denied)),
             gate::Admission::Later(later) => Ok(Caller::Pending(later)),
         }
+    }
+
+    /// The connection is this caller's from now on, if it may have one more. Asked whenever the gate was: its limits
+    /// may be others than before.
+    fn count_connection(&self, pass: &Pass) -> Result<(), Denied> {
+        let limiter = &self.front.context.limiter;
+        let account = limiter.account_of(pass);
+        self.conn.accounts.belong_to(account.as_ref()).map_err(|overrun| {
+            limiter.count(overrun.scope, overrun.limit);
+            let retry_after = Some(overrun.again.as_secs());
+            Denied { status: 429, challenge: None, retry_after, message: overrun.to_string() }
+        })
     }
 
     /// Handles a request that has come in whole. Returns the route that its head may take again
@@ -264,6 +277,9 @@ impl PendingRequest {
             (Ok(pass), Ok(Some((request, _)))) => (pass, request),
             (Ok(_), _) => return, // not reached: the head was parsed before
         };
+        if let Err(denied) = self.client.count_connection(&pass) {
+            return reply.reject(&Rejection::Denied(denied), b"null", touched);
+        }
         conn.pass_cache.set(&asking(&request, self.client.peer), version, &pass);
         dispatch(route, &self.client.request(&request, &self.body, Some(&pass)), reply, touched);
     }

@@ -12,6 +12,7 @@ use trunkline_keeper::raise_open_files;
 
 use super::address_counts::{AddressCounts, REFUSED, RefusedConnections};
 use super::reader::{ConnectionPlace, HttpReader};
+use crate::front::http::access::PeerNetwork;
 use crate::front::http::connection::Conn;
 use crate::front::http::front::Front;
 use crate::limits::{ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
@@ -111,7 +112,8 @@ fn open(
     let (input, sink) = Sink::socket(OwnedFd::from(stream.into_std()?))?;
     // The sweeper may be asleep while nothing is connected: its clock stands.
     front.clock.advance();
-    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));
+    let address = front.context.limiter.address(PeerNetwork::of(peer.ip()).0);
+    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)).at(address));
     front.add(&conn);
     conn.outbox.connect(sink, &front.pump);
     front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, place)));

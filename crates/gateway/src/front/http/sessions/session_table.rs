@@ -17,6 +17,7 @@ use crate::call::{Payload, Presence, Responder};
 use crate::front::http::access::SessionOwner;
 use crate::front::http::connection::{Clock, Conn, EventStream, MESSAGE, OpenReply};
 use crate::gate::{ANYONE, Pass};
+use crate::limiter::AddressAccount;
 use crate::limits::{SESSION_SECONDS, SESSIONS, SESSIONS_PER_CALLER};
 use crate::pump::FlushSet;
 use crate::session::{Session, SessionContext};
@@ -128,6 +129,8 @@ pub(crate) struct SseSession {
     /// When it was opened.
     pub(crate) began: u32,
     to: Mutex<Option<EventStream>, rank::SseReply>,
+    /// Where its stream goes to; what it posts counts there, too.
+    address: Option<Arc<AddressAccount>>,
     /// Where it leaves when its stream is gone.
     sessions: Weak<Sessions>,
 }
@@ -177,6 +180,10 @@ impl Responder for SseSession {
         }
         stream.event(MESSAGE, payload, edits, touched)
     }
+
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.address.as_ref().filter(|address| address.meter.is_on())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -224,9 +231,9 @@ impl<T> Table<T> {
     }
 
     /// Has this caller as many as one may have?
-    fn is_full_for(&self, caller: Option<&Arc<Pass>>) -> bool {
+    fn is_full_for(&self, caller: Option<&Arc<Pass>>, most: usize) -> bool {
         let count = told_apart(caller).and_then(|who| self.of_caller.get(who));
-        count.is_some_and(|count| *count >= SESSIONS_PER_CALLER)
+        count.is_some_and(|count| *count >= most)
     }
 
     fn take_all(&mut self) -> Vec<Arc<T>> {
@@ -240,13 +247,19 @@ fn told_apart(caller: Option<&Arc<Pass>>) -> Option<&Arc<[u8]>> {
     caller.map(|pass| &pass.who).filter(|who| ***who != *ANYONE)
 }
 
+/// How many sessions of a kind this caller may have.
+fn most_sessions(context: &SessionContext, caller: Option<&Arc<Pass>>) -> usize {
+    let account = caller.and_then(|caller| context.limiter.account_of(caller));
+    account.map_or(SESSIONS_PER_CALLER, |account| account.most_sessions())
+}
+
 /// Why no session can be opened.
 #[derive(Debug)]
 pub(crate) enum NoSession {
     /// There are too many, and none is idle.
     Full,
-    /// The caller has too many, and none of them is idle.
-    CallerFull,
+    /// The caller has so many, and none of them is idle.
+    CallerFull(usize),
     NoRandom(io::Error),
 }
 
@@ -262,7 +275,7 @@ impl Sessions {
         agreed: Revision,
         clock: &Arc<Clock>,
     ) -> Result<Arc<HttpSession>, NoSession> {
-        self.make_room(caller)?;
+        self.make_room(caller, most_sessions(context, caller))?;
         let session = Session::of(Arc::clone(context), caller.cloned());
         let opened = HttpSession::new(Arc::clone(&session), agreed, clock);
         let opened = opened.map_err(NoSession::NoRandom)?;
@@ -274,7 +287,7 @@ impl Sessions {
 
     /// Bounds the number of sessions: the idle one that was silent longest goes. A caller with too many
     /// loses one of its own, not one of others.
-    fn make_room(&self, caller: Option<&Arc<Pass>>) -> Result<(), NoSession> {
+    fn make_room(&self, caller: Option<&Arc<Pass>>, most: usize) -> Result<(), NoSession> {
         let (oldest, why) = {
             let http = self.http.lock();
             let is_own = |session: &&Arc<HttpSession>| {
@@ -283,9 +296,9 @@ impl Sessions {
             };
             let idle = http.by_id.values().filter(|session| session.is_idle());
             // The lock is released before the session ends: `end` takes it again.
-            if http.is_full_for(caller) {
+            if http.is_full_for(caller, most) {
                 let own = idle.filter(is_own).min_by_key(|session| session.last_heard());
-                (own.cloned(), NoSession::CallerFull)
+                (own.cloned(), NoSession::CallerFull(most))
             } else if http.by_id.len() >= SESSIONS {
                 (idle.min_by_key(|session| session.last_heard()).cloned(), NoSession::Full)
             } else {
@@ -329,6 +342,7 @@ impl Sessions {
             session: Arc::clone(session),
             owner: SessionOwner::new(session.caller.as_ref()),
             began: stream.reply.conn.now(),
+            address: stream.reply.conn.accounts.address().cloned(),
             to: Mutex::new(Some(stream)),
             sessions: Arc::downgrade(self),
         });
@@ -364,10 +378,15 @@ impl Sessions {
     }
 
     /// Has this caller room for another client of `/sse`? All of them are connected: none can go.
-    pub(crate) fn has_room_for_sse(&self, caller: Option<&Arc<Pass>>) -> Result<(), NoSession> {
+    pub(crate) fn has_room_for_sse(
+        &self,
+        context: &SessionContext,
+        caller: Option<&Arc<Pass>>,
+    ) -> Result<(), NoSession> {
+        let most = most_sessions(context, caller);
         let sse = self.sse.lock();
-        match sse.is_full_for(caller) {
-            true => Err(NoSession::CallerFull),
+        match sse.is_full_for(caller, most) {
+            true => Err(NoSession::CallerFull(most)),
             false if sse.by_id.len() >= SESSIONS => Err(NoSession::Full),
             false => Ok(()),
         }
@@ -445,7 +464,7 @@ mod tests {
     fn a_caller_has_so_many_and_others_have_their_own() {
         let pass = |who: &[u8]| {
             let (who, label) = (who.into(), "somebody".into());
-            Arc::new(Pass { who, label, grant: None, expires: None })
+            Arc::new(Pass { who, label, grant: None, expires: None, allowance: None })
         };
         let [me, you, anyone] = [&b"me"[..], b"you", ANYONE].map(pass);
         let mut table = Table::<()>::default();
@@ -456,14 +475,22 @@ mod tests {
         };
         for caller in [&me, &anyone] {
             for number in 0..SESSIONS_PER_CALLER {
-                assert!(!table.is_full_for(Some(caller)), "{number}");
+                assert!(!table.is_full_for(Some(caller), SESSIONS_PER_CALLER), "{number}");
                 table.insert(id(number), Some(caller), Arc::new(()));
             }
         }
-        assert!(table.is_full_for(Some(&me)) && !table.is_full_for(Some(&you)));
-        assert!(!table.is_full_for(Some(&anyone)) && !table.is_full_for(None), "not one person");
+        assert!(
+            table.is_full_for(Some(&me), SESSIONS_PER_CALLER)
+                && !table.is_full_for(Some(&you), SESSIONS_PER_CALLER)
+        );
+        for nobody in [Some(&anyone), None] {
+            assert!(!table.is_full_for(nobody, SESSIONS_PER_CALLER), "not one person");
+        }
         table.remove(&id(5), Some(&me)).unwrap();
-        assert!(!table.is_full_for(Some(&me)) && table.remove(&id(5), Some(&me)).is_none());
+        assert!(
+            !table.is_full_for(Some(&me), SESSIONS_PER_CALLER)
+                && table.remove(&id(5), Some(&me)).is_none()
+        );
         table.take_all();
         assert!(table.of_caller.is_empty());
     }

@@ -1,0 +1,42 @@
+//! `ConnAccounts`: the address and the caller that a connection counts for.
+
+use std::sync::Arc;
+
+use crate::limiter::{AddressAccount, CallerAccount, ConnectionShare, Overrun};
+use crate::lock::{Mutex, rank};
+
+#[derive(Debug, Default)]
+pub(crate) struct ConnAccounts {
+    /// Where the client comes from.
+    address: Option<Arc<AddressAccount>>,
+    /// Whose connection it is, as far as that is limited.
+    share: Mutex<Option<ConnectionShare>, rank::CallerPlace>,
+}
+
+impl ConnAccounts {
+    pub(crate) fn at(address: Arc<AddressAccount>) -> Self {
+        Self { address: Some(address), ..Self::default() }
+    }
+
+    /// Where the client comes from, if that is limited.
+    pub(crate) fn limited_address(&self) -> Option<&Arc<AddressAccount>> {
+        self.address.as_ref().filter(|address| address.meter.is_on())
+    }
+
+    /// Where the client comes from, whether or not that is limited now.
+    pub(crate) fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.address.as_ref()
+    }
+
+    /// Counts the connection as this caller's, from now on.
+    pub(crate) fn belong_to(&self, caller: Option<&Arc<CallerAccount>>) -> Result<(), Overrun> {
+        let mut share = self.share.lock();
+        if share.as_ref().is_some_and(|share| caller.is_some_and(|caller| share.is_of(caller))) {
+            return Ok(());
+        }
+        // Given back first: a connection never counts twice.
+        *share = None;
+        *share = caller.map(CallerAccount::connect).transpose()?;
+        Ok(())
+    }
+}
