@@ -32,6 +32,7 @@ mod real;
 mod relay;
 mod reload;
 mod review;
+mod sandbox;
 mod schema;
 mod shared;
 mod sharing;

@@ -21,6 +21,7 @@ use crate::environment::Environment;
 use crate::logins;
 use crate::nesting::{self, ConfigChain, Loop};
 use crate::own_config;
+use crate::walls;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -225,6 +226,7 @@ pub(crate) fn options(
     let chain = ConfigChain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
     inherited.set(nesting::VARIABLE, &chain.value());
+    inherited.sandbox = walls::policy(Some(&absolute), environment);
     let logins = logins::of(&config.servers, environment);
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),

@@ -10,6 +10,7 @@ mod login;
 mod own;
 mod platform;
 mod remote;
+mod sandbox;
 mod servers;
 mod setup;
 mod shell;
@@ -36,6 +37,7 @@ pub(crate) use platform::{
 pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
+pub(crate) use sandbox::{SandboxArgs, SandboxCommand, ShowSandbox};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
@@ -144,6 +146,8 @@ pub(crate) enum Command {
     Key(KeyArgs),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`
     Secret(Secret),
+    /// The walls around the servers of a config
+    Sandbox(SandboxArgs),
     /// Print the JSON Schema of the config file, for editors
     Schema,
     /// The shared runtime itself, started by its first client

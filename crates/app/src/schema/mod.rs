@@ -43,6 +43,7 @@ fn schema() -> Value {
             "subtools": subtools(),
             "subtool": object(Object::Subtool),
             "client": object(Object::Client),
+            "sandbox": object(Object::Sandbox),
         },
     })
 }

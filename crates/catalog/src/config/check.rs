@@ -7,7 +7,9 @@ use super::near::nearest;
 use super::path::Path;
 use super::presets::Nameable;
 use super::problem::Problem;
-use super::spec::{Rules, ServerSpec};
+use super::read::ConfigReader;
+use super::secrets::Secrets;
+use super::spec::{Rules, ServerSpec, Transport};
 use crate::jsonc::{JsonMember, Node, Value};
 use crate::place::Span;
 
@@ -44,6 +46,13 @@ impl ConfigChecker<'_> {
         let mut servers = self.servers(&node.value, &at.key(&node.key.value));
         let run = self.run_rules(members, &at);
         servers.iter_mut().for_each(|server| server.run = server.run.or(run));
+        let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled: false };
+        let sandbox = reader.sandbox(members, &at);
+        for server in
+            servers.iter_mut().filter(|it| matches!(it.transport, Transport::Stdio { .. }))
+        {
+            server.sandbox = server.sandbox.take().or_else(|| sandbox.clone());
+        }
         if !full {
             return File { servers, ..File::default() };
         }

@@ -8,6 +8,7 @@ use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
 use super::run::{RUN, RUN_DEFAULTS};
+use super::sandbox_rules::{SANDBOX_DEFAULT, SANDBOX_KEY};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
@@ -61,7 +62,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("presets", "presets"),
         ("clients", "clients"),
     ],
-    more: &[&RUN_DEFAULTS],
+    more: &[&RUN_DEFAULTS, &SANDBOX_DEFAULT],
     ..NONE
 };
 
@@ -84,6 +85,7 @@ pub(crate) const STDIO: Keys<'_> = Keys {
         ARGS,
         ENV,
         ConfigKey::new("cwd", Takes::Filled, "The working directory of the program."),
+        SANDBOX_KEY,
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -117,7 +119,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
-    elsewhere: &["args", "env", "cwd"],
+    elsewhere: &["args", "env", "cwd", "sandbox"],
 };
 
 const ANY_SERVER: [&[ConfigKey]; 6] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN];
@@ -145,7 +147,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 36 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -181,6 +183,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
     ("start", "start"),
     ("idleStop", "idleStop"),
     ("idleTimeout", "idleStop"),
+    ("sandbox", "sandbox"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

@@ -4,6 +4,7 @@ use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
 use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
 use super::presets::CLIENT;
+use super::sandbox::SANDBOX_MEMBERS;
 use super::shape::ConfigKey;
 
 /// The objects of a file.
@@ -24,6 +25,8 @@ pub enum Object {
     Subtool,
     /// What one client is shown.
     Client,
+    /// What a walled-in server may do.
+    Sandbox,
 }
 
 impl Object {
@@ -39,6 +42,7 @@ impl Object {
             Self::OfServer => OF_SERVER.known.iter().collect(),
             Self::Subtool => SUBTOOL.known.iter().collect(),
             Self::Client => CLIENT.known.iter().collect(),
+            Self::Sandbox => SANDBOX_MEMBERS.iter().collect(),
         }
     }
 }
@@ -59,6 +63,7 @@ mod tests {
             Object::OfServer,
             Object::Subtool,
             Object::Client,
+            Object::Sandbox,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

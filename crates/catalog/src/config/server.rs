@@ -58,6 +58,7 @@ impl ConfigChecker<'_> {
             }
             _ => reader.stdio(members, at),
         };
+        let sandbox = reader.sandbox(members, at).filter(|_| url.is_none());
         let secrets = reader.secrets;
         let key = server.key.value.clone();
         Some(ServerSpec {
@@ -73,6 +74,7 @@ impl ConfigChecker<'_> {
             login: None,
             calls,
             run,
+            sandbox,
         })
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::call_rules::CallRules;
 use super::problem::{Problem, Problems};
+use super::sandbox_rules::SandboxRules;
 use super::secrets::Secrets;
 use super::selection::{SelectedTools, Selection};
 use crate::client::Client;
@@ -54,6 +55,8 @@ pub struct ServerSpec {
     pub login: Option<String>,
     pub calls: CallRules,
     pub run: RunRules,
+    /// The walls around it, if it is a command; `None`: as whoever starts it decides.
+    pub sandbox: Option<SandboxRules>,
 }
 
 impl ServerSpec {

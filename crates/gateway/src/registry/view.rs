@@ -396,6 +396,7 @@ mod tests {
             login,
             calls,
             run: Default::default(),
+            sandbox: None,
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

@@ -6,6 +6,7 @@ mod filter;
 mod presets;
 mod privacy;
 mod rendering;
+mod sandbox;
 mod schema;
 mod syntax;
 mod valid;

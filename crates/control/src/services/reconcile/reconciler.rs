@@ -186,6 +186,8 @@ impl Reconciler {
             login,
             calls: connection.calls,
             run: RunRules::default(),
+            // The operator decides, for all that are registered.
+            sandbox: None,
         })
     }
 }

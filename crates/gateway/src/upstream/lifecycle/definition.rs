@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start, Transport};
+use trunkline_catalog::config::{
+    CallRules, Era, RunRules, SandboxRules, Secrets, Share, Start, Transport,
+};
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
@@ -25,6 +27,8 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) calls: CallRules,
     /// When it runs.
     pub(in crate::upstream) run: RunRules,
+    /// The walls around it.
+    pub(in crate::upstream) sandbox: Option<SandboxRules>,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.

@@ -109,6 +109,7 @@ impl Server {
             login: spec.login,
             calls: spec.calls,
             run: spec.run,
+            sandbox: spec.sandbox,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
         let services = provisions.clone();
@@ -178,6 +179,7 @@ impl Server {
             && self.definition.login == spec.login
             && self.definition.calls == spec.calls
             && self.definition.run == spec.run
+            && self.definition.sandbox == spec.sandbox
     }
 
     /// What it was made of.
@@ -195,6 +197,7 @@ impl Server {
             login: self.definition.login.clone(),
             calls: self.definition.calls,
             run: self.definition.run,
+            sandbox: self.definition.sandbox.clone(),
         }
     }
 
