@@ -34,6 +34,7 @@ mod real;
 mod relay;
 mod reload;
 mod review;
+mod sandbox;
 mod schema;
 mod shared;
 mod sharing;

@@ -34,8 +34,18 @@ pub struct Platform {
 
 impl Room {
     /// `trunkline serve` with a data directory of this room, not yet started: no config file, no
-    /// address allowed.
+    /// address allowed. Its servers have no walls, unless the flags say so: the files of scripted servers lie
+    /// beside those of the platform.
     pub fn platform_command(&self, flags: &[&str]) -> Command {
+        let mut command = self.walled_platform_command(flags);
+        if !flags.contains(&"--sandbox") {
+            command.args(["--sandbox", "off"]);
+        }
+        command
+    }
+
+    /// [`Room::platform_command`] with the walls that a platform has by itself.
+    pub fn walled_platform_command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(bin::trunkline());
         command.arg("serve").arg("--data-dir").arg(self.path("data"));
         if !flags.contains(&"--listen") {

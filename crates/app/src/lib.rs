@@ -30,6 +30,7 @@ mod setup;
 mod shared;
 mod terminal;
 mod timestamp;
+mod walls;
 mod watch;
 mod web_services;
 
@@ -117,6 +118,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Setup(setup) => commands::setup::run(&setup, environment),
         Command::Install(install) => commands::install::run(&install, environment),
         Command::DemoServer(asked) => demo::run(asked.name),
+        Command::Sandbox(asked) => commands::sandbox::run(&asked, environment),
         Command::Schema => console::out(&schema::document()),
         Command::Import(import) => commands::import::run(&import, environment),
         Command::Consolidate(asked) => commands::install::consolidate(&asked, environment),

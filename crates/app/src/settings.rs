@@ -23,6 +23,7 @@ use crate::logins;
 use crate::nesting::{self, ConfigChain, Loop};
 use crate::own_config;
 use crate::pins;
+use crate::walls;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -227,6 +228,7 @@ pub(crate) fn options(
     let chain = ConfigChain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
     inherited.set(nesting::VARIABLE, &chain.value());
+    inherited.sandbox = walls::policy(Some(&absolute), environment);
     let logins = logins::of(&config.servers, environment);
     let pins = pins::home(environment).filter(|_| !wanted.simple);
     let mut options = Options {

@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::Exposure;
-use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_catalog::config::{CustomTool, SandboxProfile, SandboxRules, ServerSpec};
 use trunkline_catalog::name::Naming;
 use trunkline_http::reach::Policy;
-use trunkline_keeper::{Keeper, raise_open_files};
+use trunkline_keeper::{Keeper, raise_open_files, support};
 use trunkline_wire::{Edits, encode};
 
 use crate::call::{Audience, Level, Observers};
@@ -88,9 +88,21 @@ pub struct Gateway {
     pump_thread: JoinHandle<io::Result<()>>,
 }
 
+/// Says once what this kernel cannot hold, if a server is to be walled in.
+fn warn_of_weak_walls(options: &Options) {
+    let is_on = |rules: &SandboxRules| rules.profile != SandboxProfile::Off;
+    let own = options.servers.iter().any(|server| server.sandbox.as_ref().is_some_and(is_on));
+    if (own || options.inherited.sandbox.default != SandboxProfile::Off)
+        && let Some(gap) = support().gap()
+    {
+        tracing::warn!("servers are walled in as far as this machine can: {gap}");
+    }
+}
+
 impl Gateway {
     /// Starts every server at once and returns without waiting for any.
     pub fn start(options: Options) -> io::Result<Self> {
+        warn_of_weak_walls(&options);
         let keeper = Keeper::start()?;
         // After the keeper: it passes the limits of now on to servers.
         raise_open_files();

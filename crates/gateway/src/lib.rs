@@ -65,6 +65,6 @@ pub use pins::{
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
-    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, State, Status, TOLD,
-    client_tls,
+    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, SandboxPolicy,
+    SandboxReport, State, Status, TOLD, client_tls,
 };

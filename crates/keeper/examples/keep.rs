@@ -111,6 +111,7 @@ fn launch(mark: &OsString, cwd: &str, command: &str, args: &[&str]) -> Launch {
             ("MARK".into(), mark.clone()),
         ],
         cwd: (!cwd.is_empty()).then(|| cwd.into()),
+        ..Launch::default()
     }
 }
 

@@ -32,6 +32,13 @@ pub enum LaunchError {
     TimedOut { command: OsString, seconds: u64 },
     #[error("command `{}` was lost: the process that watched it was killed", command.display())]
     Lost { command: OsString },
+    #[error(
+        "command `{}` is to run in a sandbox that this kernel cannot hold (Landlock 3, seccomp notices: Linux 6.2 or later); `trunkline doctor` says what is missing",
+        command.display()
+    )]
+    SandboxUnavailable { command: OsString },
+    #[error("the sandbox of `{}` could not be made", command.display())]
+    Sandbox { command: OsString, source: io::Error },
     /// This machine lacks processes, descriptors or memory.
     #[error("command `{}` could not be started", command.display())]
     System { command: OsString, source: io::Error },
@@ -45,6 +52,7 @@ impl LaunchError {
         match self {
             LaunchError::TimedOut { .. }
             | LaunchError::Lost { .. }
+            | LaunchError::Sandbox { .. }
             | LaunchError::System { .. }
             | LaunchError::KeeperUnavailable { .. } => true,
             LaunchError::CommandNotFound { .. }
@@ -53,6 +61,7 @@ impl LaunchError {
             | LaunchError::InterpreterMissing { .. }
             | LaunchError::CwdMissing { .. }
             | LaunchError::CwdRefused { .. }
+            | LaunchError::SandboxUnavailable { .. }
             | LaunchError::NulByte
             | LaunchError::TooLarge => false,
         }

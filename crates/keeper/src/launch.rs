@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use crate::error::LaunchError;
 use crate::limits;
 use crate::message::LaunchStep;
+use crate::sandbox::Sandbox;
 
 /// A command to be started.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// Trunkline's own working directory when absent. A relative `command` is relative to it.
     pub cwd: Option<PathBuf>,
+    /// `None`: it may do what Trunkline itself may.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// Arguments and environment may hold secrets and are left out.
@@ -41,6 +44,8 @@ impl Launch {
         let cwd = self.cwd.clone().unwrap_or_default();
         let source = io::Error::from_raw_os_error(errno);
         match (step, Errno::from_raw_os_error(errno)) {
+            (LaunchStep::Wall, Errno::NOTSUP) => LaunchError::SandboxUnavailable { command },
+            (LaunchStep::Wall, _) => LaunchError::Sandbox { command, source },
             (LaunchStep::EnterDirectory, Errno::NOENT) => LaunchError::CwdMissing { cwd },
             (LaunchStep::EnterDirectory, _) => LaunchError::CwdRefused { cwd, source },
             (LaunchStep::FindCommand, Errno::NOENT | Errno::NOTDIR) => {
@@ -62,14 +67,16 @@ impl Launch {
         }
     }
 
-    /// The launch as one parcel: its length, the number of arguments, and each string after its own
-    /// length. No string in it can contain NUL, as the kernel's interface could not pass it on.
+    /// The launch as one parcel: its length, the numbers of arguments and of words about its sandbox,
+    /// and each string after its own length. No string in it can contain NUL, as the kernel's interface could not pass it on.
     pub(crate) fn pack(&self) -> Result<Vec<u8>, LaunchError> {
         let mut parcel = Parcel { bytes: vec![0; LENGTH_BYTES] };
+        let walls = self.sandbox.as_ref().map(Sandbox::words).unwrap_or_default();
         parcel.number(self.args.len())?;
+        parcel.number(walls.len())?;
         parcel.string(&self.command)?;
         parcel.string(self.cwd.as_deref().map_or(OsStr::new(""), |cwd| cwd.as_os_str()))?;
-        for arg in &self.args {
+        for arg in self.args.iter().chain(&walls) {
             parcel.string(arg)?;
         }
         for (name, value) in &self.env {
@@ -81,12 +88,16 @@ impl Launch {
 
     /// Reads the body of a parcel: what follows its length.
     pub(crate) fn unpack(mut body: &[u8]) -> Option<Launch> {
-        let args = number(&mut body)?;
+        let (args, walls) = (number(&mut body)?, number(&mut body)?);
         let command = string(&mut body)?;
         let cwd = Some(string(&mut body)?).filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
         let mut launch = Launch { command, cwd, ..Launch::default() };
         for _ in 0..args {
             launch.args.push(string(&mut body)?);
+        }
+        if walls > 0 {
+            let words: Option<Vec<OsString>> = (0..walls).map(|_| string(&mut body)).collect();
+            launch.sandbox = Some(Sandbox::of_words(&words?)?);
         }
         while !body.is_empty() {
             launch.env.push((string(&mut body)?, string(&mut body)?));
@@ -155,6 +166,7 @@ mod tests {
     use super::{LENGTH_BYTES, Launch};
     use crate::error::LaunchError;
     use crate::message::LaunchStep;
+    use crate::sandbox::Sandbox;
 
     fn words() -> impl Strategy<Value = OsString> {
         vec(1..=u8::MAX, 0..20).prop_map(OsString::from_vec)
@@ -169,7 +181,12 @@ mod tests {
             cwd in words(),
         ) {
             let cwd = (!cwd.is_empty()).then(|| PathBuf::from(cwd));
-            let launch = Launch { command, args, env, cwd };
+            let sandbox = args.first().map(|arg| Sandbox {
+                never: vec![PathBuf::from(arg)],
+                required: true,
+                ..Sandbox::default()
+            });
+            let launch = Launch { command, args, env, cwd, sandbox };
             let parcel = launch.pack().expect("packs");
             prop_assert_eq!(Launch::unpack(&parcel[LENGTH_BYTES..]), Some(launch));
         }
@@ -194,7 +211,7 @@ mod tests {
             command: "npx".into(),
             args: vec!["--token=hunter2".into()],
             env: vec![("TOKEN".into(), "hunter2".into())],
-            cwd: None,
+            ..Launch::default()
         };
         assert!(!format!("{launch:?}").contains("hunter2"));
     }
@@ -211,6 +228,8 @@ mod tests {
             (LaunchStep::EnterDirectory, libc::ENOENT, "`/nowhere` does not exist", false),
             (LaunchStep::EnterDirectory, libc::EACCES, "`/nowhere` cannot be entered", false),
             (LaunchStep::Execute, libc::E2BIG, "too large together", false),
+            (LaunchStep::Wall, libc::ENOTSUP, "this kernel cannot hold", false),
+            (LaunchStep::Wall, libc::EMFILE, "the sandbox of `npxx` could not be made", true),
             (LaunchStep::Watch, libc::EAGAIN, "`npxx` could not be started", true),
         ];
         for (step, errno, words, may_retry) in cases {

@@ -27,6 +27,8 @@
 //! - Each server founds a process group: nobody but its tree is in it.
 //! - The keeper has one thread, waits in `poll` only, and has no timeout there while all servers
 //!   serve: it does not run while nothing happens.
+//! - What a server may do is fixed before its exec (`sandbox`): nobody can widen it later. The keeper answers
+//!   what a walled-in server asks; without a keeper the answer is no.
 //! - The name and the command line of the keeper do not contain "trunkline": `pkill -9 trunkline`
 //!   must leave it alive, for it cleans up.
 //!
@@ -48,12 +50,14 @@ mod limits;
 mod message;
 mod open_files;
 mod owner;
+mod sandbox;
 mod system;
 
 pub use error::LaunchError;
 pub use exit::ProcessExit;
-pub use helper::run_if_asked;
+pub use helper::{find_program, run_if_asked};
 pub use inheritance::keep_descriptors_from_programs;
 pub use launch::Launch;
 pub use open_files::raise_open_files;
 pub use owner::{Custody, Keeper, Tree};
+pub use sandbox::{Access, AllowedPath, Network, Sandbox, Support, support};

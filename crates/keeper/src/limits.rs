@@ -31,6 +31,21 @@ pub(crate) const PIECE_BYTES: usize = 16 << 10;
 /// From the closing of a dying keeper's sockets to its end. Microseconds, unless the machine swaps.
 pub(crate) const DYING: Duration = Duration::from_secs(1);
 
+/// Processes and threads of a walled-in server. One that drives a browser has two hundred.
+pub(crate) const SANDBOX_TASKS: usize = 512;
+
+/// Memory that one process of it may write to, and reserve for that. Node gives up at about 4 GiB by itself.
+pub(crate) const SANDBOX_MEMORY: u64 = 4 << 30;
+
+/// One file that it writes. The largest packages there are have about 3 GiB.
+pub(crate) const SANDBOX_FILE: u64 = 4 << 30;
+
+/// Files that one process of it may have open; most programs are content with 1,024.
+pub(crate) const SANDBOX_OPEN_FILES: u64 = 8_192;
+
+/// What is removed of a private directory in one turn of the keeper: a few milliseconds.
+pub(crate) const REMOVED_AT_ONCE: usize = 200;
+
 /// Open files of one process: more are not asked of the system. A thousand servers take some five
 /// thousand, ten thousand clients twenty thousand.
 pub(crate) const MOST_OPEN_FILES: u64 = 65_536;

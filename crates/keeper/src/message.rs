@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::exit::ProcessExit;
+use crate::sandbox::Refusal;
 
 /// One record. Far smaller than a socket buffer, so sending one never blocks.
 pub(crate) type Record = [u8; RECORD_BYTES];
@@ -23,6 +24,8 @@ pub(crate) enum KeeperReport {
         step: LaunchStep,
         errno: i32,
     },
+    /// The walls around it have refused something for the first time.
+    Refused(Refusal),
     /// The main process ended; others of its tree may be left.
     Exited(ProcessExit),
     /// Nothing is left of the tree. A socket that closes without this record belonged to a keeper
@@ -33,6 +36,8 @@ pub(crate) enum KeeperReport {
 /// Where a launch failed: the same errno means different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchStep {
+    /// Its walls could not be made.
+    Wall,
     /// It was started, but its end would not be noticed.
     Watch,
     Receive,
@@ -65,6 +70,7 @@ impl KeeperReport {
             }
             KeeperReport::Exited(ProcessExit::Lost) => record(6, 0, 0),
             KeeperReport::Gone => record(7, 0, 0),
+            KeeperReport::Refused(refusal) => record(8, refusal.pack(), 0),
         }
     }
 
@@ -80,6 +86,7 @@ impl KeeperReport {
             (5, signal, _) => Some(KeeperReport::Exited(ProcessExit::Signal(signal.cast_signed()))),
             (6, _, _) => Some(KeeperReport::Exited(ProcessExit::Lost)),
             (7, _, _) => Some(KeeperReport::Gone),
+            (8, refusal, _) => Some(KeeperReport::Refused(Refusal::unpack(refusal))),
             _ => None,
         }
     }
@@ -106,7 +113,8 @@ impl OwnerOrder {
 }
 
 impl LaunchStep {
-    const ALL: [LaunchStep; 5] = [
+    const ALL: [LaunchStep; 6] = [
+        LaunchStep::Wall,
         LaunchStep::Watch,
         LaunchStep::Receive,
         LaunchStep::EnterDirectory,
@@ -158,6 +166,7 @@ mod tests {
 
     use super::{KeeperReport, LaunchStep, OwnerOrder};
     use crate::exit::ProcessExit;
+    use crate::sandbox::Refusal;
 
     #[test]
     fn reports_arrive_as_sent() {
@@ -169,6 +178,8 @@ mod tests {
             KeeperReport::Exited(ProcessExit::Signal(11)),
             KeeperReport::Exited(ProcessExit::Lost),
             KeeperReport::Gone,
+            KeeperReport::Refused(Refusal::Call(101)),
+            KeeperReport::Refused(Refusal::Process),
         ];
         reports.extend(LaunchStep::ALL.map(|step| KeeperReport::Failed { step, errno: 2 }));
         for report in reports {

@@ -98,6 +98,8 @@ impl Scene {
 fn command(room: &Room, flags: &[&str]) -> Command {
     let mut command = room.serve_command(flags);
     command.arg("--data-dir").arg(room.path("data")).env_remove("TRUNKLINE_KEY");
+    // The files of scripted servers lie beside those of the platform.
+    command.args(["--sandbox", "off"]);
     command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN);
     command
 }

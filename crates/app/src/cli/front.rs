@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use trunkline_catalog::Exposure;
+use trunkline_catalog::config::SandboxProfile;
 use trunkline_http::Url;
 
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
-use super::values::{Token, exposure, host, origin, seconds, url};
+use super::values::{Token, exposure, host, origin, sandbox, seconds, url};
 use crate::demo::DemoName;
 use crate::listen::Listen;
 
@@ -140,6 +141,10 @@ pub(crate) struct Serve {
     /// (search); auto: all, unless there are more than the client of `--for` carries
     #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto")]
     pub(crate) expose: Exposure,
+    /// The walls around servers that are commands and do not say it themselves: off, standard or strict
+    /// [default: standard for a platform, else off]
+    #[arg(long, value_name = "PROFILE", value_parser = sandbox)]
+    pub(crate) sandbox: Option<SandboxProfile>,
     /// Send traces of calls to the OpenTelemetry collector at URL, over OTLP/HTTP
     /// [default: `$OTEL_EXPORTER_OTLP_ENDPOINT`, or none]
     #[arg(long, value_name = "URL", value_parser = url)]

@@ -11,6 +11,7 @@ mod own;
 mod platform;
 mod remote;
 mod review;
+mod sandbox;
 mod servers;
 mod setup;
 mod shell;
@@ -38,6 +39,7 @@ pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
 pub(crate) use review::{ReviewArgs, ReviewChoice, ReviewCommand};
+pub(crate) use sandbox::{SandboxArgs, SandboxCommand, ShowSandbox};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
@@ -148,6 +150,8 @@ pub(crate) enum Command {
     Key(KeyArgs),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`
     Secret(Secret),
+    /// The walls around the servers of a config
+    Sandbox(SandboxArgs),
     /// Print the JSON Schema of the config file, for editors
     Schema,
     /// The shared runtime itself, started by its first client

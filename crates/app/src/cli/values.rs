@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use trunkline_catalog::Exposure;
 use trunkline_catalog::client::Client;
+use trunkline_catalog::config::SandboxProfile;
 use trunkline_http::{BadUrl, Url};
 
 use crate::client::did_you_mean;
@@ -45,6 +46,10 @@ pub(super) fn exposure(text: &str) -> Result<Exposure, String> {
         "auto" => Ok(Exposure::Auto),
         _ => Err("must be `full`, `search` or `auto`".to_owned()),
     }
+}
+
+pub(super) fn sandbox(text: &str) -> Result<SandboxProfile, String> {
+    SandboxProfile::of_word(text).ok_or_else(|| "must be `off`, `standard` or `strict`".to_owned())
 }
 
 pub(super) fn variable(text: &str) -> Result<String, String> {

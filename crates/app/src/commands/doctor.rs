@@ -19,7 +19,7 @@ use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::commands::starting::settled;
 use crate::doctor::{
     Finding, Grade, Installed, Offered, Served, changed, data_dir, harmless, installed, json,
-    mismatch, names, programs, readable_secrets, repeated, start, words,
+    mismatch, names, programs, readable_secrets, repeated, sandboxes, start, words,
 };
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
@@ -123,6 +123,7 @@ fn config(
     let installed = clients.iter().map(|(client, _)| client);
     let desktop = asked.servers.client.iter().chain(installed).any(from_desktop);
     seen.findings.extend(programs(&loaded.servers, &search, desktop));
+    seen.findings.extend(sandboxes(&loaded.servers));
     if asked.no_start {
         return Ok(());
     }

@@ -22,6 +22,7 @@ pub(crate) mod review;
 mod running_serve;
 mod runtime;
 pub(crate) mod runtimes;
+pub(crate) mod sandbox;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;

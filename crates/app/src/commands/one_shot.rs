@@ -275,6 +275,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
+        sandbox: None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use trunkline_catalog::config::SandboxProfile;
 use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
@@ -26,7 +27,7 @@ use crate::listen::Guarded;
 use crate::logging::NOTICE;
 use crate::openness::{AccessFlags, Openness};
 use crate::settings::{self, StartOptions, TOKEN};
-use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins};
+use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins, walls};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -140,6 +141,7 @@ async fn listen(
              set TRUNKLINE_TOKEN or --token"
         );
     }
+    let options = walled(serve, platform.as_ref(), options);
     let front = front(serve, listener, token, environment);
     let pins = pins::home(environment).filter(|_| platform.is_none());
     let plan = ServePlan { platform, traced, options, front, pins };
@@ -149,6 +151,23 @@ async fn listen(
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
+}
+
+/// The options with the walls around servers: a platform has them unless somebody says otherwise, because
+/// others may register what it runs.
+fn walled(serve: &Serve, platform: Option<&Settings>, mut options: Options) -> Options {
+    let sandbox = &mut options.inherited.sandbox;
+    // The servers of a demo are this program.
+    let usual = match platform {
+        Some(_) if !serve.demo => SandboxProfile::Standard,
+        _ => SandboxProfile::Off,
+    };
+    sandbox.default = serve.sandbox.unwrap_or(usual);
+    if let Some(settings) = platform {
+        walls::add_platform(sandbox, &settings.storage);
+        sandbox.never.extend(settings.audit.anchor.clone());
+    }
+    options
 }
 
 /// Everything that is decided before anything starts.

@@ -5,6 +5,7 @@ mod entries;
 mod finding;
 mod program;
 mod results;
+mod sandboxes;
 mod starts;
 mod tools;
 
@@ -13,5 +14,6 @@ pub(crate) use entries::{Installed, installed, repeated};
 pub(crate) use finding::{Finding, Grade, json, words};
 pub(crate) use program::programs;
 pub(crate) use results::{harmless, mismatch};
+pub(crate) use sandboxes::sandboxes;
 pub(crate) use starts::{changed, start};
 pub(crate) use tools::{Offered, Served, names};

@@ -47,6 +47,7 @@ fn schema() -> Value {
             "limits": object(Object::Limits),
             "callerLimits": object(Object::CallerLimits),
             "sharedLimits": object(Object::SharedLimits),
+            "sandbox": object(Object::Sandbox),
         },
     })
 }

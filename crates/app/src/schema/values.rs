@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use trunkline_catalog::client::Client;
-use trunkline_catalog::config::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
+use trunkline_catalog::config::{
+    ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, SandboxProfile, Takes,
+};
 
 use super::reference;
 
@@ -54,6 +56,11 @@ pub(super) fn value(takes: Takes) -> Value {
             { "type": "number", "minimum": 1, "maximum": 604_800 },
             { "type": "string", "pattern": r"^(?:off|0*[1-9][0-9]*\s*(?:s|m|min|h|d)?)$" },
             { "const": false },
+        ] }),
+        Takes::Sandbox => json!({ "anyOf": [
+            { "enum": SandboxProfile::ALL.map(SandboxProfile::word) },
+            { "const": false },
+            reference("sandbox"),
         ] }),
         Takes::Count { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })

@@ -9,7 +9,9 @@ use super::near::nearest;
 use super::path::Path;
 use super::presets::Nameable;
 use super::problem::Problem;
-use super::spec::{Rules, ServerSpec};
+use super::read::ConfigReader;
+use super::secrets::Secrets;
+use super::spec::{Rules, ServerSpec, Transport};
 use crate::jsonc::{JsonMember, Node, Value};
 use crate::place::Span;
 
@@ -50,6 +52,13 @@ impl ConfigChecker<'_> {
         servers.iter_mut().for_each(|server| server.run = server.run.or(run));
         let on_change = self.on_change(members, &at);
         servers.iter_mut().for_each(|server| server.on_change = server.on_change.or(on_change));
+        let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled: false };
+        let sandbox = reader.sandbox(members, &at);
+        for server in
+            servers.iter_mut().filter(|it| matches!(it.transport, Transport::Stdio { .. }))
+        {
+            server.sandbox = server.sandbox.take().or_else(|| sandbox.clone());
+        }
         if !full {
             return File { servers, ..File::default() };
         }

@@ -10,6 +10,7 @@ use super::on_change::{ON_CHANGE, ON_CHANGE_DEFAULT};
 use super::path::Path;
 use super::problem::Problem;
 use super::run::{RUN, RUN_DEFAULTS};
+use super::sandbox_rules::{SANDBOX_DEFAULT, SANDBOX_KEY};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
@@ -64,7 +65,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("clients", "clients"),
         ("limits", "limits"),
     ],
-    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS],
+    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS, &SANDBOX_DEFAULT],
     ..NONE
 };
 
@@ -87,6 +88,7 @@ pub(crate) const STDIO: Keys<'_> = Keys {
         ARGS,
         ENV,
         ConfigKey::new("cwd", Takes::Filled, "The working directory of the program."),
+        SANDBOX_KEY,
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -120,7 +122,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
-    elsewhere: &["args", "env", "cwd"],
+    elsewhere: &["args", "env", "cwd", "sandbox"],
 };
 
 const ANY_SERVER: [&[ConfigKey]; 8] =
@@ -149,7 +151,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 40 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 41 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -190,6 +192,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 40 + CALLS.len()] = with_calls([
     ("limits", "limits"),
     ("rateLimit", "limits"),
     ("rateLimits", "limits"),
+    ("sandbox", "sandbox"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

@@ -5,6 +5,7 @@ use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
 use super::limits::{CALLER_LIMITS, LIMITS_OF_ANY, OF_SERVER_LIMITS, SHARED};
 use super::presets::CLIENT;
+use super::sandbox::SANDBOX_MEMBERS;
 use super::shape::ConfigKey;
 
 /// The objects of a file.
@@ -33,6 +34,8 @@ pub enum Object {
     CallerLimits,
     /// For whom there are limits beside servers.
     SharedLimits,
+    /// What a walled-in server may do.
+    Sandbox,
 }
 
 impl Object {
@@ -56,6 +59,7 @@ impl Object {
             Self::Limits => LIMITS_OF_ANY.known.iter().collect(),
             Self::CallerLimits => CALLER_LIMITS.known.iter().collect(),
             Self::SharedLimits => SHARED.known.iter().collect(),
+            Self::Sandbox => SANDBOX_MEMBERS.iter().collect(),
         }
     }
 }
@@ -80,6 +84,7 @@ mod tests {
             Object::Limits,
             Object::CallerLimits,
             Object::SharedLimits,
+            Object::Sandbox,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

@@ -62,6 +62,7 @@ impl ConfigChecker<'_> {
             }
             _ => reader.stdio(members, at),
         };
+        let sandbox = reader.sandbox(members, at).filter(|_| url.is_none());
         let secrets = reader.secrets;
         let key = server.key.value.clone();
         Some(ServerSpec {
@@ -79,6 +80,7 @@ impl ConfigChecker<'_> {
             tool_limits,
             run,
             on_change,
+            sandbox,
         })
     }
 

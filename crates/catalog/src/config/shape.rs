@@ -54,6 +54,8 @@ pub enum Takes {
     },
     /// Seconds, a text like `15m`, or `off`.
     IdleTime,
+    /// The name of a profile, or an object of what is allowed.
+    Sandbox,
     /// A whole number within these bounds.
     Count {
         least: u32,

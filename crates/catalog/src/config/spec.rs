@@ -8,6 +8,7 @@ use super::call_rules::CallRules;
 use super::limit_rules::{SharedLimits, ToolLimits};
 use super::on_change::OnChange;
 use super::problem::{Problem, Problems};
+use super::sandbox_rules::SandboxRules;
 use super::secrets::Secrets;
 use super::selection::{SelectedTools, Selection};
 use crate::client::Client;
@@ -62,6 +63,8 @@ pub struct ServerSpec {
     pub run: RunRules,
     /// `None`: the default.
     pub on_change: Option<OnChange>,
+    /// The walls around it, if it is a command; `None`: as whoever starts it decides.
+    pub sandbox: Option<SandboxRules>,
 }
 
 impl ServerSpec {

@@ -410,6 +410,7 @@ mod tests {
             tool_limits: Vec::new(),
             run: Default::default(),
             on_change: None,
+            sandbox: None,
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

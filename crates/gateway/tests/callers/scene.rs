@@ -242,5 +242,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
+        sandbox: None,
     }
 }

@@ -151,6 +151,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         tool_limits: Vec::new(),
         run: Default::default(),
         on_change: None,
+        sandbox: None,
     }
 }
 

@@ -10,12 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, fchdir, setpgid, waitpid};
 
 use crate::launch::Launch;
+use crate::sandbox::Walls;
 use crate::{open_files, system};
 
 /// Returns when the program is executed, or with the reason why it could not be.
@@ -28,13 +29,16 @@ pub(super) fn spawn(
     launch: &Launch,
     cwd: Option<&OwnedFd>,
     stdio: &[OwnedFd; 3],
-) -> io::Result<Pid> {
-    let image = Image::new(program, launch)?;
+    walls: Option<&Walls>,
+) -> Result<Pid, SpawnError> {
+    let image = Image::new(program, launch).map_err(|error| SpawnError::Program(error.into()))?;
     let plan = ExecPlan {
         image: &image,
         cwd,
         stdio: stdio.each_ref().map(AsRawFd::as_raw_fd),
+        walls,
         failure: AtomicI32::new(0),
+        is_walled: AtomicBool::new(walls.is_none()),
     };
     let mut room = Vec::<u128>::with_capacity(STACK_WORDS);
     // The stack grows downwards, so that its end is passed to `clone`.
@@ -48,21 +52,36 @@ pub(super) fn spawn(
     // SAFETY: the stack is ours, large enough for the few calls of `child` and aligned; the keeper
     // does not go on before the child has executed a program or ended (CLONE_VFORK), so that the
     // stack, the plan and what it borrows outlive their use. The keeper has no other threads. The
-    // child changes nothing in our memory but `failure` and `errno`.
+    // child changes nothing in our memory but `failure`, `is_walled` and `errno`.
     let pid = unsafe { libc::clone(child, stack.end.cast(), flags, argument.cast_mut().cast()) };
     // Read at once: restoring the mask may change `errno`.
     let refused = io::Error::last_os_error();
     set_signal_mask(&unblocked);
-    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(refused) };
+    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+        return Err(SpawnError::Program(refused));
+    };
     // Relaxed: the child has executed or ended (CLONE_VFORK), so nothing runs beside this.
     match plan.failure.load(Ordering::Relaxed) {
         0 => Ok(pid),
         failure => {
             // It has ended; nobody else is to hear of it.
             let _ = waitpid(Some(pid), WaitOptions::empty());
-            Err(io::Error::from_raw_os_error(failure))
+            let error = io::Error::from_raw_os_error(failure);
+            // Relaxed: as above.
+            Err(match plan.is_walled.load(Ordering::Relaxed) {
+                true => SpawnError::Program(error),
+                false => SpawnError::Walls(error),
+            })
         }
     }
+}
+
+/// What failed.
+#[derive(Debug)]
+pub(super) enum SpawnError {
+    /// Its walls could not be raised.
+    Walls(io::Error),
+    Program(io::Error),
 }
 
 /// 64 KiB, in words that are aligned as a stack must be.
@@ -73,8 +92,11 @@ struct ExecPlan<'a> {
     image: &'a Image,
     cwd: Option<&'a OwnedFd>,
     stdio: [RawFd; 3],
+    walls: Option<&'a Walls>,
     /// Why it did not, for the keeper.
     failure: AtomicI32,
+    /// Whether its walls stand, or there are none.
+    is_walled: AtomicBool,
 }
 
 /// The child's whole life before exec. It makes system calls only: it allocates nothing, takes no
@@ -127,11 +149,17 @@ impl ExecPlan<'_> {
         open_files::restore()?;
         // Survives exec: the server adopts what is orphaned below it.
         system::adopt_orphans()?;
-        match self.cwd {
+        if let Some(cwd) = self.cwd {
             // Through the descriptor that was checked: a path could lead elsewhere by now.
-            Some(cwd) => fchdir(cwd),
-            None => Ok(()),
+            fchdir(cwd)?;
         }
+        // Last: from here on it may do nothing more than the server.
+        if let Some(walls) = self.walls {
+            walls.raise()?;
+            // Relaxed: the keeper reads it only after this process has ended or executed.
+            self.is_walled.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 

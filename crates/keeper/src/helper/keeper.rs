@@ -19,6 +19,7 @@ use super::strays::{self, Strays};
 use super::tree::{Stage, Tree};
 use crate::exit::ProcessExit;
 use crate::message::KeeperReport;
+use crate::sandbox::{self, Removal};
 use crate::{descriptors, family, limits, system};
 
 /// Names a tree, for as long as the keeper lives.
@@ -27,19 +28,22 @@ pub(super) type TreeId = u64;
 /// Serves the owner, at the other end of stdin, until it has closed that end and nothing of any tree
 /// is left.
 pub(super) fn run() -> io::Result<()> {
-    let mut keeper = Keeper { has_owner: true, ..Keeper::default() };
+    let removals = sandbox::remove_abandoned(&std::env::temp_dir());
+    let mut keeper = Keeper { has_owner: true, removals, ..Keeper::default() };
     while keeper.is_needed() {
         for source in keeper.wait()? {
             match source {
                 WakeSource::Owner => keeper.accept(),
                 WakeSource::Control(key) => keeper.listen(key),
                 WakeSource::End => keeper.look_soon(),
+                WakeSource::Question(key) => keeper.answer(key),
             }
         }
         // After the sources, so that an order that arrived just in time beats the timeout of its
         // phase.
         keeper.pass_time();
         keeper.settle();
+        keeper.clean_up();
     }
     Ok(())
 }
@@ -53,6 +57,8 @@ struct Keeper {
     strays: Strays,
     /// When to look for ended children and strays; never, while there is no reason to expect any.
     look_at: Option<Instant>,
+    /// Private directories of trees that are gone.
+    removals: Vec<Removal>,
     /// Until the look after that. Nothing tells the keeper when a stray ends.
     pause: Duration,
 }
@@ -64,16 +70,24 @@ enum WakeSource {
     Control(TreeId),
     /// Of a server.
     End,
+    /// A walled-in server asks whether it may.
+    Question(TreeId),
 }
 
 impl Keeper {
     fn is_needed(&self) -> bool {
-        self.has_owner || !self.trees.is_empty() || self.look_at.is_some()
+        self.has_owner
+            || !self.trees.is_empty()
+            || self.look_at.is_some()
+            || !self.removals.is_empty()
     }
 
     /// Blocks until something happens or some time is up; without limit while all servers serve.
     fn wait(&self) -> io::Result<Vec<WakeSource>> {
+        // What is to be removed is removed between the others' turns.
+        let busy = (!self.removals.is_empty()).then(Instant::now);
         let times = self.trees.values().filter_map(|tree| tree.phase.until()).chain(self.look_at);
+        let times = times.chain(busy);
         let left = times.min().map(|until| until.saturating_duration_since(Instant::now()));
         // `None` blocks without limit, which is right only because every deadline is among `times`.
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -93,6 +107,8 @@ impl Keeper {
         for (&key, tree) in &self.trees {
             let control = tree.control.as_ref();
             sources.extend(control.map(|control| (WakeSource::Control(key), control.as_fd())));
+            let listener = tree.walled.as_ref().and_then(|walled| walled.listener.as_ref());
+            sources.extend(listener.map(|it| (WakeSource::Question(key), it.fd())));
             if let Stage::Living { end, .. } = &tree.stage {
                 sources.push((WakeSource::End, end.as_fd()));
             }
@@ -111,7 +127,7 @@ impl Keeper {
                         // Counted and never reused: a late event must not reach a tree that took an
                         // old number.
                         self.last_key += 1;
-                        self.trees.insert(self.last_key, Tree::new(control));
+                        self.trees.insert(self.last_key, Tree::new(control, self.last_key));
                         // Most often its parcel is already there.
                         self.listen(self.last_key);
                     }
@@ -133,7 +149,8 @@ impl Keeper {
         };
         let events = tree.listen();
         if let Stage::Over = tree.stage {
-            self.trees.remove(&key);
+            let over = self.trees.remove(&key);
+            self.abandon(over);
             // A server that could not be watched is a stray.
             return self.look_soon();
         }
@@ -266,8 +283,29 @@ impl Keeper {
     fn dismiss(&mut self, key: TreeId) {
         if let Some(tree) = self.trees.remove(&key) {
             tree.report(KeeperReport::Gone);
+            self.abandon(Some(tree));
         }
         self.strays.forget(key);
+    }
+
+    /// The tree is over: nobody needs its private directory any more.
+    fn abandon(&mut self, tree: Option<Tree>) {
+        let walled = tree.and_then(|tree| tree.walled);
+        self.removals.extend(walled.map(|walled| walled.private.removal()));
+    }
+
+    fn answer(&mut self, key: TreeId) {
+        if let Some(tree) = self.trees.get_mut(&key) {
+            tree.answer();
+        }
+    }
+
+    fn clean_up(&mut self) {
+        if let Some(removal) = self.removals.first_mut()
+            && !removal.go_on(limits::REMOVED_AT_ONCE)
+        {
+            self.removals.swap_remove(0);
+        }
     }
 
     fn look_again(&mut self) {

@@ -10,6 +10,8 @@ mod start;
 mod strays;
 mod tree;
 
+pub use search::find_program;
+
 use std::ffi::CStr;
 use std::io;
 use std::process::ExitCode;

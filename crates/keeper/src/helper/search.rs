@@ -4,12 +4,31 @@
 //! lies in a later directory from one that may not be executed.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, FileType, accessat, statat};
+use rustix::fs::{Access, AtFlags, FileType, Mode, accessat, open, statat};
 use rustix::io::Errno;
+
+use crate::system;
+
+/// Where a command is found that is started in `cwd`, as an absolute path; `None`: nowhere.
+pub fn find_program(
+    cwd: Option<&Path>,
+    command: &OsStr,
+    env: &[(OsString, OsString)],
+) -> Option<PathBuf> {
+    let here = match cwd {
+        Some(cwd) => std::path::absolute(cwd).ok()?,
+        None => std::env::current_dir().ok()?,
+    };
+    let directory = open(&here, system::DIRECTORY, Mode::empty()).ok()?;
+    let found = find(directory.as_fd(), command, env).ok()?;
+    // `./` in front of a directory that PATH names in full.
+    let found = found.strip_prefix(".").map(Path::to_path_buf).unwrap_or(found);
+    Some(here.join(found))
+}
 
 /// A path to the command that contains a slash, relative to the server's directory or absolute.
 pub(super) fn find(

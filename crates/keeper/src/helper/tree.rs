@@ -7,17 +7,21 @@ use rustix::process::Pid;
 
 use super::inbox::{Inbox, OwnerLine};
 use super::phase::{PhaseEvent, TreePhase};
-use super::start::{self, Failure};
+use super::start::{self, Failure, Running, Walled};
 use crate::message::{KeeperReport, LaunchStep};
-use crate::system;
+use crate::{limits, system};
 
 #[derive(Debug)]
 pub(super) struct Tree {
     /// Until the owner has closed it.
     pub(super) control: Option<OwnedFd>,
     inbox: Inbox,
+    /// No other tree of this keeper has it.
+    number: u64,
     pub(super) stage: Stage,
     pub(super) phase: TreePhase,
+    /// What goes with its walls, if it has any.
+    pub(super) walled: Option<Walled>,
 }
 
 #[derive(Debug)]
@@ -33,9 +37,9 @@ pub(super) enum Stage {
 }
 
 impl Tree {
-    pub(super) fn new(control: OwnedFd) -> Tree {
+    pub(super) fn new(control: OwnedFd, number: u64) -> Tree {
         let (inbox, stage, phase) = (Inbox::default(), Stage::Expected, TreePhase::Serving);
-        Tree { control: Some(control), inbox, stage, phase }
+        Tree { control: Some(control), inbox, number, stage, phase, walled: None }
     }
 
     /// The living main process.
@@ -82,12 +86,16 @@ impl Tree {
         let started = match self.inbox.parcel() {
             None => return,
             Some(Ok((launch, stdio))) => {
-                start::start(&launch, &stdio, || self.report(KeeperReport::Starting))
-                    .and_then(watched)
+                let starting = || self.report(KeeperReport::Starting);
+                start::start(launch, &stdio, self.number, starting)
             }
             Some(Err(errno)) => Err(Failure::at(LaunchStep::Receive, &errno.into())),
         };
-        match started {
+        let watched = started.and_then(|Running { server, walled }| {
+            self.walled = walled;
+            watched(server)
+        });
+        match watched {
             Ok((server, end)) => {
                 self.stage = Stage::Living { server, end };
                 self.report(KeeperReport::Started { server });
@@ -96,6 +104,21 @@ impl Tree {
                 self.stage = Stage::Over;
                 self.report(KeeperReport::Failed { step, errno });
             }
+        }
+    }
+
+    /// Answers one question of a walled-in server.
+    pub(super) fn answer(&mut self) {
+        let server = self.server();
+        let Some(walled) = &mut self.walled else { return };
+        let (Some(server), Some(listener)) = (server, walled.listener.as_mut()) else {
+            // What is left of it is being killed: whatever it asks, the answer is no.
+            walled.listener = None;
+            return;
+        };
+        let refusal = listener.answer(limits::SANDBOX_TASKS, || system::tasks(server));
+        if let Some(refusal) = refusal {
+            self.report(KeeperReport::Refused(refusal));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::message::KeeperReport;
 
 pub(super) enum Attempt {
-    Running(Custody),
+    Running(Box<Custody>),
     /// It was killed, or was about to end, before the command was executed: nothing has run.
     KeeperVanished,
 }
@@ -60,7 +60,7 @@ pub(super) async fn attempt(
             let [stdin, stdout, stderr] = pipes.ours;
             let pid = server.as_raw_nonzero().get().cast_unsigned();
             let tree = Tree::new(control, link.keeper, Arc::clone(links));
-            Ok(Attempt::Running(Custody { stdin, stdout, stderr, pid, tree }))
+            Ok(Attempt::Running(Box::new(Custody { stdin, stdout, stderr, pid, tree })))
         }
         Some(KeeperReport::Failed { step, errno }) => Err(launch.failed_at(step, errno)),
         _ => {

@@ -69,7 +69,7 @@ impl Keeper {
     async fn try_repeatedly(&self, launch: &Launch, parcel: &[u8]) -> Result<Custody, LaunchError> {
         for _ in 0..limits::LAUNCH_ATTEMPTS {
             match attempt(&self.links, launch, parcel).await? {
-                Attempt::Running(custody) => return Ok(custody),
+                Attempt::Running(custody) => return Ok(*custody),
                 Attempt::KeeperVanished => {}
             }
         }

@@ -18,13 +18,15 @@ pub struct Tree {
     keeper: Pid,
     links: Arc<Links>,
     exit: Option<ProcessExit>,
+    /// What its walls have refused and nobody was told yet.
+    refused: Vec<&'static str>,
     /// The keeper has said so, or the strays were cleared in its place.
     gone: bool,
 }
 
 impl Tree {
     pub(super) fn new(control: Control, keeper: Pid, links: Arc<Links>) -> Tree {
-        Tree { control, keeper, links, exit: None, gone: false }
+        Tree { control, keeper, links, exit: None, refused: Vec::new(), gone: false }
     }
 
     /// The number of the process that watches this tree.
@@ -41,6 +43,21 @@ impl Tree {
             }
             self.listen().await;
         }
+    }
+
+    /// What the walls around the server have refused since this was asked last, each thing once. Known
+    /// while [`Tree::exited`] or [`Tree::gone`] is waited for.
+    pub fn take_refused(&mut self) -> Vec<&'static str> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Waits until the main process has ended or its walls have refused something: `None` for that.
+    /// Cancel-safe; may be called again.
+    pub async fn exited_or_refused(&mut self) -> Option<ProcessExit> {
+        while self.exit.is_none() && self.refused.is_empty() {
+            self.listen().await;
+        }
+        self.exit.filter(|_| self.refused.is_empty())
     }
 
     /// After the server's stdin was closed: it may end by itself for `wait`, then all of the tree
@@ -69,6 +86,7 @@ impl Tree {
         match self.control.next_report().await {
             Some(KeeperReport::Exited(exit)) => self.exit = Some(exit),
             Some(KeeperReport::Gone) => self.gone = true,
+            Some(KeeperReport::Refused(refusal)) => self.refused.push(refusal.words()),
             Some(
                 KeeperReport::Starting | KeeperReport::Started { .. } | KeeperReport::Failed { .. },
             ) => {}

@@ -46,6 +46,15 @@ pub(crate) fn family(root: Pid) -> Vec<Process> {
     process(root).into_iter().chain(family::below(root, children_lookup())).collect()
 }
 
+/// Processes and threads of `root` and all below it.
+pub(crate) fn tasks(root: Pid) -> usize {
+    let threads = |process: Process| {
+        let entries = fs::read_dir(format!("/proc/{}/task", process.pid));
+        entries.map_or(1, Iterator::count)
+    };
+    family(root).into_iter().map(threads).sum()
+}
+
 pub(crate) fn children(parent: Pid) -> Vec<Process> {
     children_lookup()(parent)
 }

@@ -4,5 +4,5 @@ mod linux;
 
 pub(crate) use linux::{
     DIRECTORY, OWN_PROGRAM, RECEIVE, SEND, adopt_orphans, children, family, own_children, set_name,
-    watch_end,
+    tasks, watch_end,
 };

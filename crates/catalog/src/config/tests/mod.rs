@@ -7,6 +7,7 @@ mod limits;
 mod presets;
 mod privacy;
 mod rendering;
+mod sandbox;
 mod schema;
 mod syntax;
 mod valid;

@@ -202,6 +202,8 @@ impl Reconciler {
             tool_limits: Vec::new(),
             run: RunRules::default(),
             on_change: connection.on_change,
+            // The operator decides, for all that are registered.
+            sandbox: None,
         })
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start, Transport};
+use trunkline_catalog::config::{
+    CallRules, Era, RunRules, SandboxRules, Secrets, Share, Start, Transport,
+};
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
@@ -29,6 +31,8 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) run: RunRules,
     /// What is used of it, in all its processes.
     pub(crate) meters: Arc<ServerMeters>,
+    /// The walls around it.
+    pub(in crate::upstream) sandbox: Option<SandboxRules>,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.

@@ -112,6 +112,7 @@ impl Server {
             login: spec.login,
             calls: spec.calls,
             run: spec.run,
+            sandbox: spec.sandbox,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
         let new = Self::of(key, definition, audience, provisions.clone(), offer);
@@ -182,6 +183,7 @@ impl Server {
             && self.definition.login == spec.login
             && self.definition.calls.without_limits() == spec.calls.without_limits()
             && self.definition.run == spec.run
+            && self.definition.sandbox == spec.sandbox
     }
 
     /// What it was made of.
@@ -203,6 +205,7 @@ impl Server {
             tool_limits,
             run: self.definition.run,
             on_change: self.offer.pins.on_change(),
+            sandbox: self.definition.sandbox.clone(),
         }
     }
 

@@ -152,13 +152,15 @@ async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) 
 }
 
 async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
-    let launch = match &server.definition.transport {
+    let (launch, walls) = match &server.definition.transport {
         Transport::Remote { url, kind, headers } => {
             let place = Remote { url, kind: *kind, headers };
             return http::live(server, supervisor, place).await;
         }
         Transport::Stdio { command, args, env, cwd } => {
-            supervisor.inherited.launch(command, args, env, cwd.as_deref())
+            let launch = supervisor.inherited.launch(command, args, env, cwd.as_deref());
+            let rules = server.definition.sandbox.as_ref();
+            supervisor.inherited.wall_in(launch, rules, server.key.id(), env)
         }
     };
     let spawned = tokio::select! {
@@ -166,7 +168,7 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
         _ = supervisor.ending(server) => return End::Stopped,
     };
     match spawned {
-        Ok(custody) => Life::begin(server, supervisor, custody).await,
+        Ok(custody) => Life::begin(server, supervisor, custody, walls).await,
         Err(error) => never_started(
             server,
             supervisor,

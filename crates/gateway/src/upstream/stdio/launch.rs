@@ -1,12 +1,17 @@
-//! What a server is started with: its command, and an environment that is not simply ours.
+//! What a server is started with: its command, an environment that is not simply ours, and its walls.
 
 use std::ffi::{OsStr, OsString};
 
 use trunkline_keeper::Launch;
 
-/// What servers get of our own environment.
+use crate::upstream::stdio::sandbox_policy::SandboxPolicy;
+
+/// What servers get of our own environment, and what of the machine.
 #[derive(Clone, Debug, Default)]
-pub struct Inherited(Vec<(OsString, OsString)>);
+pub struct Inherited {
+    variables: Vec<(OsString, OsString)>,
+    pub sandbox: SandboxPolicy,
+}
 
 /// What programs need to find their files, their user, their language and the network. Anything
 /// else (tokens of other programs above all) has to be asked for.
@@ -51,22 +56,23 @@ impl Inherited {
                 || USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
                 || more.iter().any(|more| *more == name)
         };
-        Self(all.into_iter().filter(|(name, _)| wanted(name)).collect())
+        let variables = all.into_iter().filter(|(name, _)| wanted(name)).collect();
+        Self { variables, sandbox: SandboxPolicy::default() }
     }
 
     /// Adds or replaces one variable.
     pub fn set(&mut self, name: &str, value: &str) {
-        self.0.retain(|(held, _)| held != name);
-        self.0.push((name.into(), value.into()));
+        self.variables.retain(|(held, _)| held != name);
+        self.variables.push((name.into(), value.into()));
     }
 
     /// Names and values, in no particular order.
     pub fn variables(&self) -> &[(OsString, OsString)] {
-        &self.0
+        &self.variables
     }
 
     pub(in crate::upstream) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(held, _)| held == name)
+        self.variables.iter().any(|(held, _)| held == name)
     }
 
     pub(in crate::upstream) fn launch(
@@ -76,16 +82,18 @@ impl Inherited {
         env: &[(String, String)],
         cwd: Option<&str>,
     ) -> Launch {
-        let mut all = self.clone();
+        let mut all = self.variables.clone();
         // The config's own values come last: they replace what is inherited.
         for (name, value) in env {
-            all.set(name, value);
+            all.retain(|(held, _)| held != name.as_str());
+            all.push((name.into(), value.into()));
         }
         Launch {
             command: command.into(),
             args: args.iter().map(OsString::from).collect(),
-            env: all.0,
+            env: all,
             cwd: cwd.map(Into::into),
+            sandbox: None,
         }
     }
 }
@@ -99,7 +107,7 @@ mod tests {
         let all = ["PATH", "LC_ALL", "GITHUB_TOKEN", "MINE"].map(|name| (name.into(), "x".into()));
         let more: Vec<_> = more.iter().map(ToString::to_string).collect();
         let got = Inherited::choose(all, &more);
-        let names: Vec<_> = got.0.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        let names: Vec<_> = got.variables.iter().map(|(name, _)| name.to_str().unwrap()).collect();
         assert_eq!(names, expected);
     }
 

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Era;
-use trunkline_keeper::{Custody, Tree};
+use trunkline_keeper::{Custody, ProcessExit, Tree};
 use trunkline_wire::{Edits, Lines, StreamLine as Text};
 
 use crate::call::Payload;
@@ -25,6 +25,7 @@ use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
 use crate::upstream::shown::shown;
+use crate::upstream::stdio::sandbox::SandboxReport;
 use crate::upstream::stdio::stderr::LastWords;
 use crate::upstream::transport::{Heading, Transport, UpstreamId};
 
@@ -44,6 +45,8 @@ pub(in crate::upstream) struct Life<'a> {
     output: Option<SourceHandle>,
     tasks: JoinSet<()>,
     started: Instant,
+    /// The walls around it.
+    walls: Option<Arc<SandboxReport>>,
 }
 
 impl<'a> Life<'a> {
@@ -51,6 +54,7 @@ impl<'a> Life<'a> {
         server: &'a Arc<Server>,
         supervisor: &'a Supervisor,
         custody: Custody,
+        walls: Option<Arc<SandboxReport>>,
     ) -> End {
         let started = Instant::now();
         let outbox = Outbox::default();
@@ -70,13 +74,14 @@ impl<'a> Life<'a> {
             supervisor,
             connection: Arc::new(connection),
             outbox,
-            words: Arc::new(LastWords::new(Arc::clone(&server.definition.secrets))),
+            words: Arc::new(LastWords::new(Arc::clone(&server.definition.secrets), walls.clone())),
             output_ended: CancellationToken::new(),
             words_ended: CancellationToken::new(),
             output_failed: CancellationToken::new(),
             output: None,
             tasks: JoinSet::new(),
             started,
+            walls,
         };
         server.listens_to(&life.words);
         server.update(|status| status.pid = Some(custody.pid));
@@ -187,7 +192,7 @@ impl<'a> Life<'a> {
     /// Waits for the process or its output to end; says how, completing "server X …".
     async fn ended(&self, tree: &mut Tree) -> String {
         let exit = tokio::select! {
-            exit = tree.exited() => Some(exit),
+            exit = self.exited(tree) => Some(exit),
             () = self.output_ended.cancelled() => timeout(LAST_STATUS, tree.exited()).await.ok(),
             () = self.outbox.closed() => timeout(LAST_STATUS, tree.exited()).await.ok(),
         };
@@ -204,17 +209,39 @@ impl<'a> Life<'a> {
         exit.map_or_else(|| "closed its input or output".to_owned(), |exit| exit.to_string())
     }
 
+    /// Waits for the end of its main process; meanwhile it is logged what its walls refuse.
+    async fn exited(&self, tree: &mut Tree) -> ProcessExit {
+        loop {
+            if let Some(exit) = tree.exited_or_refused().await {
+                return exit;
+            }
+            let profile = self.walls.as_ref().map_or("", |walls| walls.profile.word());
+            for refused in tree.take_refused() {
+                tracing::warn!(server = %self.server.key, "sandbox {profile} refused {refused}");
+            }
+        }
+    }
+
+    /// What to do about a failure: what its walls have to do with it, if it has any.
+    fn advice(&self, phase: Phase, stderr: &[String]) -> String {
+        let refused = self.words.refused();
+        match (&self.walls, refused.as_slice()) {
+            (Some(walls), []) if phase != Phase::Runtime => walls.advice(),
+            (Some(_), refused) => refused.join("; "),
+            (None, _) if stderr.is_empty() && phase != Phase::Runtime => {
+                "run its command by hand to see what it says".to_owned()
+            }
+            (None, _) => String::new(),
+        }
+    }
+
     fn failed(&self, phase: Phase, what: &str) -> End {
         let what = shown(what, &self.server.definition.secrets);
         let stderr = match phase {
             Phase::Runtime => self.words.quoted(),
             Phase::Startup | Phase::Initialization => self.words.quoted_from_start(),
         };
-        let advice = if stderr.is_empty() && phase != Phase::Runtime {
-            "run its command by hand to see what it says".to_owned()
-        } else {
-            String::new()
-        };
+        let advice = self.advice(phase, &stderr);
         let (permanent, needs_login) = (false, false);
         End::Failed(Failure { phase, what, advice, permanent, needs_login, stderr })
     }

@@ -11,10 +11,13 @@ use crate::limits::{STDERR_BYTES, STDERR_FIRST, STDERR_LINE, STDERR_QUOTED};
 use crate::lock::{Mutex, rank};
 use crate::stream::Slow;
 use crate::upstream::shown::shown;
+use crate::upstream::stdio::sandbox::SandboxReport;
 
 #[derive(Debug)]
 pub(crate) struct LastWords {
     secrets: Arc<Secrets>,
+    /// The walls around the server, which may be what it complains about.
+    walls: Option<Arc<SandboxReport>>,
     kept: Mutex<StderrLines, rank::StderrLines>,
 }
 
@@ -27,11 +30,13 @@ struct StderrLines {
     bytes: usize,
     /// How many there were in all.
     count: usize,
+    /// What its walls refused, by its own words: each once, and only so many.
+    refused: Vec<String>,
 }
 
 impl LastWords {
-    pub(crate) fn new(secrets: Arc<Secrets>) -> Self {
-        Self { secrets, kept: Mutex::default() }
+    pub(crate) fn new(secrets: Arc<Secrets>, walls: Option<Arc<SandboxReport>>) -> Self {
+        Self { secrets, walls, kept: Mutex::default() }
     }
 
     /// Reads until the stream ends.
@@ -60,7 +65,18 @@ impl LastWords {
             return;
         }
         tracing::debug!(%server, "stderr: {text}");
+        let refused = self.walls.as_ref().and_then(|walls| walls.explain(&text));
+        if let Some(refused) = refused
+            && self.kept.lock().note_refused(&refused)
+        {
+            tracing::warn!(%server, "{refused}");
+        }
         self.kept.lock().add(text);
+    }
+
+    /// What its walls refused, as far as it has said so.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.kept.lock().refused.clone()
     }
 
     /// The last lines, for an error of a server that was running.
@@ -79,7 +95,18 @@ impl LastWords {
     }
 }
 
+/// A server that complains about every file of a tree is told of with the first ones.
+const MOST_REFUSED: usize = 8;
+
 impl StderrLines {
+    /// True if it was not known.
+    fn note_refused(&mut self, refused: &str) -> bool {
+        let is_news =
+            self.refused.len() < MOST_REFUSED && !self.refused.iter().any(|it| it == refused);
+        self.refused.extend(is_news.then(|| refused.to_owned()));
+        is_news
+    }
+
     fn add(&mut self, line: String) {
         self.count += 1;
         // The cause of a failed start stands at the beginning, before what repeats.

@@ -1,0 +1,73 @@
+//! Which files are Trunkline's own, so that no walled-in server reads them.
+
+use std::path::{Path, PathBuf};
+
+use trunkline_catalog::config::SandboxProfile;
+use trunkline_control::secrets::KeySource;
+use trunkline_control::services::StorageSettings;
+use trunkline_gateway::SandboxPolicy;
+
+use crate::environment::Environment;
+
+/// For servers of a config: no walls where their entries want none.
+pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> SandboxPolicy {
+    // A relative path is none (XDG Base Directory Specification).
+    let absolute = |name| environment.path(name).filter(|path| path.is_absolute());
+    let folder = |variable, below: &str| {
+        let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below)));
+        base.map(|base| base.join("trunkline"))
+    };
+    let cache = environment.path("TRUNKLINE_CACHE").filter(|it| it.as_os_str() != "off");
+    let cache = cache.or_else(|| folder("XDG_CACHE_HOME", ".cache"));
+    let own = cache.clone().map(|cache| cache.join("servers"));
+    let folders = [
+        folder("XDG_CONFIG_HOME", ".config"),
+        folder("XDG_STATE_HOME", ".local/state"),
+        folder("XDG_DATA_HOME", ".local/share"),
+        cache,
+        absolute("XDG_RUNTIME_DIR").map(|it| it.join("trunkline")),
+        config.map(Path::to_path_buf),
+    ];
+    let never = folders.into_iter().flatten().collect();
+    SandboxPolicy { default: SandboxProfile::Off, never, own }
+}
+
+/// What a platform adds: its data directory, its store and its key.
+pub(crate) fn add_platform(policy: &mut SandboxPolicy, storage: &StorageSettings) {
+    policy.never.push(storage.data_dir.clone());
+    policy.own = Some(storage.data_dir.join("servers"));
+    if let Some(file) = storage.store.file() {
+        // SQLite keeps its journals beside it.
+        let beside = |ending: &str| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        policy.never.extend(["", "-wal", "-shm", "-journal"].map(beside));
+    }
+    if let KeySource::File(key) = &storage.key {
+        policy.never.push(key.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ours_is_never_given() {
+        let environment = Environment::of(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/user/1")]);
+        let policy = policy(Some(Path::new("/etc/mcp.json")), &environment);
+        for path in [
+            "/h/.config/trunkline",
+            "/h/.local/state/trunkline",
+            "/h/.cache/trunkline",
+            "/run/user/1/trunkline",
+            "/etc/mcp.json",
+        ] {
+            assert!(policy.never.iter().any(|it| it == Path::new(path)), "{path}: {policy:?}");
+        }
+        assert_eq!(policy.own, Some(PathBuf::from("/h/.cache/trunkline/servers")));
+        assert_eq!(policy.default, SandboxProfile::Off);
+    }
+}

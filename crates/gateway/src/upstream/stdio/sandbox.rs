@@ -1,0 +1,362 @@
+//! Decides what a walled-in server may do: its profile, what its entry names, and what is never given.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trunkline_catalog::config::{SandboxProfile, SandboxRules, ServerSpec, Transport};
+use trunkline_keeper::{Access, AllowedPath, Launch, Network, Sandbox, find_program};
+
+use super::launch::Inherited;
+use super::named_paths::{install_root, named_paths};
+use super::refused::refused_file;
+use super::sandbox_policy::SandboxPolicy;
+use super::standard::{
+    CACHES, DEVICES, HOME_SECRETS, LAUNCHER_SETTINGS, LAUNCHERS, LISTED, RUNTIMES, STRICT_SETTINGS,
+    SYSTEM, SYSTEM_SECRETS,
+};
+
+/// The walls of one server, for those who explain them.
+#[derive(Clone, Debug)]
+pub struct SandboxReport {
+    pub profile: SandboxProfile,
+    pub sandbox: Sandbox,
+}
+
+impl SandboxPolicy {
+    /// Walls a launch in, if the entry or the policy wants it. `named`: the variables of its entry.
+    fn wall_in(
+        &self,
+        mut launch: Launch,
+        rules: Option<&SandboxRules>,
+        id: &str,
+        named: &[&str],
+    ) -> (Launch, Option<Arc<SandboxReport>>) {
+        let usual = self.default.rules();
+        let rules = rules.unwrap_or(&usual);
+        let profile = rules.profile;
+        if profile == SandboxProfile::Off {
+            return (launch, None);
+        }
+        keep_variables(&mut launch, rules, named);
+        let sandbox = Plan { policy: self, rules, launch: &launch, named }.sandbox(id);
+        if !sandbox.own.is_empty() {
+            let is_named = |variable: &str| named.contains(&variable);
+            let caches = CACHES.iter().filter(|(variable, _)| !is_named(variable));
+            let own = sandbox.own.first().cloned().unwrap_or_default();
+            launch
+                .env
+                .extend(caches.map(|(name, folder)| ((*name).into(), own.join(folder).into())));
+        }
+        launch.sandbox = Some(sandbox.clone());
+        (launch, Some(Arc::new(SandboxReport { profile, sandbox })))
+    }
+}
+
+impl Inherited {
+    /// The walls a server would be started behind; `None`: none, or it is no command.
+    pub fn sandbox_of(&self, server: &ServerSpec) -> Option<Arc<SandboxReport>> {
+        let Transport::Stdio { command, args, env, cwd } = &server.transport else { return None };
+        let launch = self.launch(command, args, env, cwd.as_deref());
+        self.wall_in(launch, server.sandbox.as_ref(), &server.id, env).1
+    }
+
+    /// The launch, walled in if its entry or the policy wants it.
+    pub(in crate::upstream) fn wall_in(
+        &self,
+        launch: Launch,
+        rules: Option<&SandboxRules>,
+        id: &str,
+        env: &[(String, String)],
+    ) -> (Launch, Option<Arc<SandboxReport>>) {
+        let named: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+        self.sandbox.wall_in(launch, rules, id, &named)
+    }
+}
+
+/// Takes the variables out that the server is not to have.
+fn keep_variables(launch: &mut Launch, rules: &SandboxRules, named: &[&str]) {
+    const ALWAYS: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+    let strict = (rules.profile == SandboxProfile::Strict).then(Vec::new);
+    let Some(passed) = rules.env.clone().or(strict) else { return };
+    let is_kept = |name: &OsStr| {
+        let is = |other: &str| name == other;
+        ALWAYS.iter().any(|it| is(it))
+            || named.iter().any(|it| is(it))
+            || passed.iter().any(|it| is(it))
+    };
+    launch.env.retain(|(name, _)| is_kept(name));
+}
+
+/// What the walls of one launch are made of.
+struct Plan<'p> {
+    policy: &'p SandboxPolicy,
+    rules: &'p SandboxRules,
+    launch: &'p Launch,
+    named: &'p [&'p str],
+}
+
+impl Plan<'_> {
+    fn sandbox(&self, id: &str) -> Sandbox {
+        let is_strict = self.rules.profile == SandboxProfile::Strict;
+        let home = self.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = home.as_deref();
+        let mut allowed = self.system(is_strict);
+        let in_home = |names: &[&str]| -> Vec<PathBuf> {
+            home.map(|home| names.iter().map(|it| home.join(it)).collect()).unwrap_or_default()
+        };
+        allowed.extend(in_home(RUNTIMES).into_iter().map(|it| path(it, Access::Read, false)));
+        let is_launcher = self.is_launcher();
+        if is_launcher {
+            let settings = in_home(LAUNCHER_SETTINGS);
+            allowed.extend(settings.into_iter().map(|it| path(it, Access::Read, true)));
+        }
+        allowed.extend(self.programs(home));
+        allowed.extend(self.entry(home, is_strict));
+        for (paths, access) in
+            [(&self.rules.read, Access::Read), (&self.rules.write, Access::Write)]
+        {
+            allowed.extend(paths.iter().map(|it| path(it, access, true)));
+        }
+        let own = self.policy.own.as_ref().filter(|_| is_launcher && !is_strict);
+        let hidden = SYSTEM_SECRETS.iter().map(PathBuf::from);
+        let net = self.rules.net.unwrap_or(!is_strict);
+        Sandbox {
+            allowed,
+            hidden: hidden.chain(in_home(HOME_SECRETS)).collect(),
+            never: self.policy.never.clone(),
+            own: own.map(|own| own.join(folder_name(id))).into_iter().collect(),
+            network: if net { Network::Open } else { Network::None },
+            unix_sockets: self.rules.unix_sockets,
+            private_home: is_strict,
+            required: is_strict,
+        }
+    }
+
+    fn system(&self, is_strict: bool) -> Vec<AllowedPath> {
+        let is_given = |it: &&&str| !(is_strict && **it == "/etc");
+        let read = SYSTEM.iter().filter(is_given);
+        let strict: &[&str] = if is_strict { STRICT_SETTINGS } else { &[] };
+        let read = read.chain(strict).map(|it| path(it, Access::Read, false));
+        let devices = DEVICES.iter().map(|it| path(it, Access::Write, false));
+        let listed = LISTED.iter().map(|it| path(it, Access::List, false));
+        read.chain(devices).chain(listed).collect()
+    }
+
+    /// The program as it was found and what it is a link to, and where others are found.
+    fn programs(&self, home: Option<&Path>) -> Vec<AllowedPath> {
+        let found =
+            find_program(self.launch.cwd.as_deref(), &self.launch.command, &self.launch.env);
+        // A script's own interpreter may be installed elsewhere.
+        let interpreter = found.as_deref().and_then(interpreter);
+        let found = found.into_iter().chain(interpreter);
+        let programs = found.flat_map(|it| [it.canonicalize().ok(), Some(it)]).flatten();
+        let programs = programs.map(|it| install_root(&it, home));
+        let search = self.variable("PATH").map(std::env::split_paths).into_iter().flatten();
+        let search =
+            search.filter(|it| it.is_absolute()).map(|it| install_root(&it.join("x"), home));
+        programs.chain(search).map(|it| path(it, Access::Read, false)).collect()
+    }
+
+    /// Its directory, and the files that its entry names.
+    fn entry(&self, home: Option<&Path>, is_strict: bool) -> Vec<AllowedPath> {
+        let access = |access| if is_strict { Access::Read } else { access };
+        let cwd = self.launch.cwd.as_deref();
+        let args = self.launch.args.iter().filter_map(|arg| arg.to_str());
+        let of_entry = |name: &OsString| self.named.iter().any(|it| name == it);
+        let env = self.launch.env.iter().filter(|(name, _)| of_entry(name) && name != "PATH");
+        let env = env.filter_map(|(_, value)| value.to_str()).filter(|it| it.starts_with('/'));
+        let named = named_paths(args.chain(env), cwd, home);
+        let named = named.into_iter().map(|it| path(it.path, access(it.access), true));
+        let cwd = cwd.map(|it| path(it, access(Access::Write), true));
+        cwd.into_iter().chain(named).collect()
+    }
+
+    fn is_launcher(&self) -> bool {
+        let name = Path::new(&self.launch.command).file_name();
+        LAUNCHERS.iter().any(|launcher| name == Some(OsStr::new(launcher)))
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.launch.env.iter().rfind(|(held, _)| held == name).map(|(_, value)| value.as_os_str())
+    }
+}
+
+/// What the first line of a script names.
+fn interpreter(script: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    // The kernel does not look further, either.
+    File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let name = str::from_utf8(line).ok()?.split_ascii_whitespace().next()?;
+    Some(PathBuf::from(name)).filter(|path| path.is_absolute())
+}
+
+fn path(path: impl Into<PathBuf>, access: Access, named: bool) -> AllowedPath {
+    AllowedPath { path: path.into(), access, named }
+}
+
+/// An id as a name in the file system.
+fn folder_name(id: &str) -> String {
+    let escaped = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => letter.to_string(),
+        other => format!("%{:x}", u32::from(other)),
+    };
+    id.chars().map(escaped).collect()
+}
+
+impl SandboxReport {
+    /// What a line of its stderr says about a file that was refused to it.
+    pub(super) fn explain(&self, line: &str) -> Option<String> {
+        let refused = refused_file(line)?;
+        let file = Path::new(refused.path);
+        let profile = self.profile.word();
+        if self.sandbox.never.iter().any(|it| file.starts_with(it)) {
+            let name = refused.path;
+            return Some(format!("sandbox {profile} refused `{name}`, which is Trunkline's own"));
+        }
+        let is_within = |it: &&AllowedPath| file.starts_with(&it.path);
+        let best = self.sandbox.allowed.iter().filter(is_within).map(|it| it.access);
+        let best = best.fold(
+            None,
+            |best, access| if best == Some(Access::Write) { best } else { Some(access) },
+        );
+        if best == Some(Access::Write) {
+            // Else it is not our doing, most likely: the file's own rights.
+            let is_beside =
+                |it: &&PathBuf| file.parent().is_some_and(|folder| it.starts_with(folder));
+            let ours = self.sandbox.never.iter().find(is_beside)?.display();
+            let name = refused.path;
+            return Some(format!(
+                "sandbox {profile} refused `{name}`: nothing new can be made in a directory that holds \
+                 Trunkline's own `{ours}`; keep them in different directories"
+            ));
+        }
+        let is_change = refused.is_change || best == Some(Access::Read);
+        let (verb, key) = if is_change { ("change", "write") } else { ("read", "read") };
+        let name = refused.path;
+        Some(format!(
+            "sandbox {profile} refused to {verb} `{name}`; allow it with \"sandbox\": {{\"{key}\": [\"{name}\"]}}"
+        ))
+    }
+
+    /// What to say of a failure whose reason is not in what the server wrote.
+    pub(super) fn advice(&self) -> String {
+        format!("it ran in a sandbox ({self}); if it needs more, name it in \"sandbox\"")
+    }
+}
+
+/// What is allowed, in one line.
+impl fmt::Display for SandboxReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |access| {
+            let it = self.sandbox.allowed.iter().filter(move |it| it.access == access && it.named);
+            it.map(|it| it.path.display().to_string()).collect::<Vec<_>>()
+        };
+        write!(f, "{}: reads the system and its program", self.profile.word())?;
+        for (access, verb) in [(Access::Read, "reads"), (Access::Write, "writes")] {
+            let paths = named(access);
+            if !paths.is_empty() {
+                write!(f, ", {verb} {}", paths.join(", "))?;
+            }
+        }
+        match self.sandbox.network {
+            Network::Open => write!(f, ", network"),
+            Network::None => write!(f, ", no network"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(args: &[&str]) -> Launch {
+        let env =
+            [("PATH", "/usr/bin"), ("HOME", "/home/nobody-here"), ("LC_ALL", "C"), ("KEY", "k")];
+        Launch {
+            command: "sh".into(),
+            args: args.iter().map(OsString::from).collect(),
+            env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            ..Launch::default()
+        }
+    }
+
+    fn walled(rules: &SandboxRules, args: &[&str]) -> (Launch, SandboxReport) {
+        let policy =
+            SandboxPolicy { never: vec!["/var/lib/us".into()], ..SandboxPolicy::default() };
+        let (launch, report) = policy.wall_in(launch(args), Some(rules), "a:b", &["KEY"]);
+        (launch, report.unwrap().as_ref().clone())
+    }
+
+    #[test]
+    fn off_is_off_and_the_entry_goes_before_the_default() {
+        let strict = SandboxPolicy { default: SandboxProfile::Strict, ..SandboxPolicy::default() };
+        let off = SandboxProfile::Off.rules();
+        assert!(strict.wall_in(launch(&[]), Some(&off), "a", &[]).1.is_none());
+        assert!(SandboxPolicy::default().wall_in(launch(&[]), None, "a", &[]).1.is_none());
+        let (_, report) = strict.wall_in(launch(&[]), None, "a", &[]);
+        assert_eq!(report.unwrap().profile, SandboxProfile::Strict);
+    }
+
+    #[test]
+    fn strict_passes_on_what_the_entry_names() {
+        let names = |launch: &Launch| -> Vec<String> {
+            launch.env.iter().map(|(name, _)| name.to_str().unwrap().to_owned()).collect()
+        };
+        let (standard, _) = walled(&SandboxProfile::Standard.rules(), &[]);
+        assert_eq!(names(&standard), ["PATH", "HOME", "LC_ALL", "KEY"]);
+        let (strict, report) = walled(&SandboxProfile::Strict.rules(), &[]);
+        assert_eq!(names(&strict), ["PATH", "HOME", "KEY"]);
+        assert_eq!(report.sandbox.network, Network::None);
+        assert!(report.sandbox.required && report.sandbox.private_home);
+        assert!(!report.sandbox.allowed.iter().any(|it| it.path == Path::new("/etc")));
+        let more =
+            SandboxRules { env: Some(vec!["LC_ALL".to_owned()]), ..SandboxProfile::Strict.rules() };
+        assert_eq!(names(&walled(&more, &[]).0), ["PATH", "HOME", "LC_ALL", "KEY"]);
+    }
+
+    #[test]
+    fn what_was_refused_is_explained_with_its_remedy() {
+        let rules = SandboxRules {
+            read: vec!["/srv/r".to_owned()],
+            write: vec!["/srv/w".to_owned()],
+            ..SandboxProfile::Standard.rules()
+        };
+        let (_, report) = walled(&rules, &[]);
+        for (line, expected) in [
+            (
+                "EACCES: permission denied, open '/root/x'",
+                Some(
+                    "refused to read `/root/x`; allow it with \"sandbox\": {\"read\": [\"/root/x\"]}",
+                ),
+            ),
+            (
+                "EACCES: permission denied, mkdir '/root/x'",
+                Some(
+                    "refused to change `/root/x`; allow it with \"sandbox\": {\"write\": [\"/root/x\"]}",
+                ),
+            ),
+            ("EACCES: permission denied, open '/srv/r/x'", Some("\"write\": [\"/srv/r/x\"]")),
+            ("EACCES: permission denied, open '/srv/w/x'", None),
+            ("EACCES: permission denied, open '/var/lib/us/key'", Some("which is Trunkline's own")),
+            ("EACCES: permission denied, open '/srv/w/new'", None),
+            ("all is well", None),
+        ] {
+            let said = report.explain(line);
+            assert_eq!(said.is_some(), expected.is_some(), "{line}: {said:?}");
+            assert!(
+                expected.is_none_or(|words| said.as_ref().unwrap().contains(words)),
+                "{said:?}"
+            );
+        }
+        let beside =
+            SandboxRules { write: vec!["/var/lib".to_owned()], ..SandboxProfile::Standard.rules() };
+        let said = walled(&beside, &[]).1.explain("EACCES: permission denied, open '/var/lib/new'");
+        assert!(said.is_some_and(|said| said.contains("`/var/lib/us`; keep them in different")));
+        assert_eq!(folder_name("file:a/..b"), "file%3aa%2f%2e%2eb");
+    }
+}

@@ -1,0 +1,99 @@
+//! The system calls that no server needs: those that reach into other processes or into the kernel.
+
+use std::ffi::c_long;
+
+/// Refused whatever their arguments are, with their names for the log.
+pub(super) const REFUSED: &[(c_long, &str)] = &[
+    // Other processes. Landlock refuses most of it as well; here it is refused by name.
+    (libc::SYS_ptrace, "ptrace"),
+    (libc::SYS_process_vm_readv, "process_vm_readv"),
+    (libc::SYS_process_vm_writev, "process_vm_writev"),
+    (libc::SYS_pidfd_getfd, "pidfd_getfd"),
+    (libc::SYS_process_madvise, "process_madvise"),
+    (libc::SYS_kcmp, "kcmp"),
+    // What the file tree looks like, which would lead around rules about paths.
+    (libc::SYS_mount, "mount"),
+    (libc::SYS_umount2, "umount"),
+    (libc::SYS_pivot_root, "pivot_root"),
+    (libc::SYS_chroot, "chroot"),
+    (libc::SYS_fsopen, "fsopen"),
+    (libc::SYS_fsmount, "fsmount"),
+    (libc::SYS_fsconfig, "fsconfig"),
+    (libc::SYS_fspick, "fspick"),
+    (libc::SYS_open_tree, "open_tree"),
+    (libc::SYS_move_mount, "move_mount"),
+    (libc::SYS_mount_setattr, "mount_setattr"),
+    (libc::SYS_open_by_handle_at, "open_by_handle_at"),
+    (libc::SYS_setns, "setns"),
+    (libc::SYS_quotactl, "quotactl"),
+    (libc::SYS_fanotify_init, "fanotify_init"),
+    // The kernel itself: large interfaces with a long history of holes.
+    (libc::SYS_bpf, "bpf"),
+    (libc::SYS_perf_event_open, "perf_event_open"),
+    (libc::SYS_userfaultfd, "userfaultfd"),
+    (libc::SYS_io_uring_setup, "io_uring_setup"),
+    (libc::SYS_io_uring_enter, "io_uring_enter"),
+    (libc::SYS_io_uring_register, "io_uring_register"),
+    (libc::SYS_keyctl, "keyctl"),
+    (libc::SYS_add_key, "add_key"),
+    (libc::SYS_request_key, "request_key"),
+    (libc::SYS_kexec_load, "kexec_load"),
+    (libc::SYS_kexec_file_load, "kexec_file_load"),
+    (libc::SYS_init_module, "init_module"),
+    (libc::SYS_finit_module, "finit_module"),
+    (libc::SYS_delete_module, "delete_module"),
+    (libc::SYS_syslog, "syslog"),
+    (libc::SYS_lookup_dcookie, "lookup_dcookie"),
+    // The machine.
+    (libc::SYS_reboot, "reboot"),
+    (libc::SYS_swapon, "swapon"),
+    (libc::SYS_swapoff, "swapoff"),
+    (libc::SYS_acct, "acct"),
+    (libc::SYS_sethostname, "sethostname"),
+    (libc::SYS_setdomainname, "setdomainname"),
+    (libc::SYS_settimeofday, "settimeofday"),
+    (libc::SYS_clock_settime, "clock_settime"),
+    (libc::SYS_clock_adjtime, "clock_adjtime"),
+    (libc::SYS_vhangup, "vhangup"),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_iopl, "iopl"),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_ioperm, "ioperm"),
+];
+
+/// Refused for some arguments; the filter says which.
+pub(super) const BY_ARGUMENT: &[(c_long, &str)] = &[
+    (libc::SYS_socket, "socket"),
+    (libc::SYS_socketpair, "socketpair"),
+    (libc::SYS_unshare, "unshare"),
+    (libc::SYS_clone, "clone"),
+    (libc::SYS_ioctl, "ioctl on a terminal"),
+    (libc::SYS_prlimit64, "prlimit of another process"),
+    (libc::SYS_setpriority, "setpriority of another process"),
+    (libc::SYS_personality, "personality"),
+];
+
+/// Those that make a process or a thread, and are counted.
+pub(super) const FORKS: &[c_long] = &[
+    libc::SYS_clone,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+];
+
+/// New namespaces: in one of its own user namespace a process has all capabilities.
+pub(super) const NAMESPACES: u32 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP)
+    .cast_unsigned();
+
+/// What a refused call is called.
+pub(super) fn name(call: c_long) -> &'static str {
+    let known = REFUSED.iter().chain(BY_ARGUMENT).find(|(number, _)| *number == call);
+    known.map_or("a system call", |(_, name)| name)
+}

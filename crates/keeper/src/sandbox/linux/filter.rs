@@ -1,0 +1,283 @@
+//! The seccomp filter: which system calls go through, which are asked about. No library: those that
+//! there are cannot ask (`SECCOMP_RET_USER_NOTIF`), and the filter is a list of comparisons.
+
+use std::ffi::c_long;
+
+use super::calls::{FORKS, NAMESPACES, REFUSED};
+use crate::sandbox::rules::{Network, Sandbox};
+
+/// The instructions, as the kernel reads them.
+pub(super) type Program = Vec<libc::sock_filter>;
+
+/// What becomes of a call that is not simply let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// The keeper is asked, counts and reports.
+    Keeper,
+    /// Nobody can be asked: it fails, and processes are not counted.
+    Nobody,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xC000_00B7;
+#[cfg(target_arch = "riscv64")]
+const ARCHITECTURE: u32 = 0xC000_00F3;
+
+/// The other numbering of the same calls on `x86_64`, which no program uses.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP_EQUAL: u16 = 0x15;
+#[cfg(target_arch = "x86_64")]
+const JUMP_AT_LEAST: u16 = 0x35;
+const JUMP_ANY_BIT: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+const SOCKET_KIND: u32 = 0xf;
+
+pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
+    let refuse = match asking {
+        Asking::Keeper => libc::SECCOMP_RET_USER_NOTIF,
+        Asking::Nobody => error(libc::EPERM),
+    };
+    let process = match asking {
+        Asking::Keeper => libc::SECCOMP_RET_USER_NOTIF,
+        Asking::Nobody => ALLOW,
+    };
+    let mut program = vec![
+        load(4),
+        // A program for another processor would have other numbers.
+        jump(JUMP_EQUAL, ARCHITECTURE, 1, 0),
+        give(error(libc::ENOSYS)),
+        load(0),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    program.extend([jump(JUMP_AT_LEAST, X32, 0, 1), give(error(libc::ENOSYS))]);
+    for (call, _) in REFUSED {
+        when(&mut program, *call, vec![give(refuse)]);
+    }
+    // Its flags are in memory, where a filter cannot look; libraries fall back to `clone`.
+    when(&mut program, libc::SYS_clone3, vec![give(error(libc::ENOSYS))]);
+    let namespaces =
+        |other| vec![argument(0), jump(JUMP_ANY_BIT, NAMESPACES, 0, 1), give(refuse), give(other)];
+    for call in FORKS {
+        let is_clone = *call == libc::SYS_clone;
+        when(&mut program, *call, if is_clone { namespaces(process) } else { vec![give(process)] });
+    }
+    when(&mut program, libc::SYS_unshare, namespaces(ALLOW));
+    when(&mut program, libc::SYS_socket, socket(sandbox, refuse));
+    when(&mut program, libc::SYS_socketpair, socket_pair(sandbox, refuse));
+    when(&mut program, libc::SYS_ioctl, terminal(refuse));
+    // Of other processes these need the same user only.
+    when(&mut program, libc::SYS_prlimit64, only(0, &[0], refuse));
+    when(&mut program, libc::SYS_setpriority, only(1, &[0], refuse));
+    // Linux, and the question what it is: the others switch address randomisation off.
+    when(&mut program, libc::SYS_personality, only(0, &[0, u32::MAX], refuse));
+    program.push(give(ALLOW));
+    program
+}
+
+/// TCP and UDP if there is a network; the interfaces' addresses, which every resolver asks for;
+/// sockets of the machine if they are allowed. Nothing raw, no others.
+fn socket(sandbox: &Sandbox, refuse: u32) -> Program {
+    let unix = if sandbox.unix_sockets { ALLOW } else { refuse };
+    let inet = if sandbox.network == Network::Open { ALLOW } else { refuse };
+    vec![
+        argument(0),
+        jump(JUMP_EQUAL, number(libc::AF_UNIX), 0, 1),
+        give(unix),
+        jump(JUMP_EQUAL, number(libc::AF_NETLINK), 0, 4),
+        argument(2),
+        jump(JUMP_EQUAL, number(libc::NETLINK_ROUTE), 0, 1),
+        give(ALLOW),
+        give(refuse),
+        jump(JUMP_EQUAL, number(libc::AF_INET), 1, 0),
+        jump(JUMP_EQUAL, number(libc::AF_INET6), 0, 5),
+        argument(1),
+        and(SOCKET_KIND),
+        jump(JUMP_EQUAL, number(libc::SOCK_RAW), 0, 1),
+        give(refuse),
+        give(inet),
+        give(refuse),
+    ]
+}
+
+/// Both ends are the caller's own. One for datagrams can be sent elsewhere, to a path.
+fn socket_pair(sandbox: &Sandbox, refuse: u32) -> Program {
+    let datagrams = if sandbox.unix_sockets { ALLOW } else { refuse };
+    vec![
+        argument(0),
+        jump(JUMP_EQUAL, number(libc::AF_UNIX), 0, 5),
+        argument(1),
+        and(SOCKET_KIND),
+        jump(JUMP_EQUAL, number(libc::SOCK_DGRAM), 0, 1),
+        give(datagrams),
+        give(ALLOW),
+        give(refuse),
+    ]
+}
+
+/// Typing into somebody's terminal.
+fn terminal(refuse: u32) -> Program {
+    const TIOCSTI: u32 = 0x5412;
+    const TIOCLINUX: u32 = 0x541C;
+    vec![
+        argument(1),
+        jump(JUMP_EQUAL, TIOCSTI, 1, 0),
+        jump(JUMP_EQUAL, TIOCLINUX, 0, 1),
+        give(refuse),
+        give(ALLOW),
+    ]
+}
+
+/// Lets through what has one of these values in an argument.
+fn only(index: u32, values: &[u32], refuse: u32) -> Program {
+    let mut body = vec![argument(index)];
+    for value in values {
+        body.extend([jump(JUMP_EQUAL, *value, 0, 1), give(ALLOW)]);
+    }
+    body.push(give(refuse));
+    body
+}
+
+/// `body`, which returns in every case, decides about this call.
+fn when(program: &mut Program, call: c_long, body: Program) {
+    let (Ok(call), Ok(length)) = (u32::try_from(call), u8::try_from(body.len())) else { return };
+    program.push(jump(JUMP_EQUAL, call, 0, length));
+    program.extend(body);
+}
+
+/// The lower half of an argument: all of those looked at are 32 bits wide.
+fn argument(index: u32) -> libc::sock_filter {
+    load(16 + 8 * index)
+}
+
+fn load(offset: u32) -> libc::sock_filter {
+    libc::sock_filter { code: LOAD, jt: 0, jf: 0, k: offset }
+}
+
+fn and(mask: u32) -> libc::sock_filter {
+    libc::sock_filter { code: AND, jt: 0, jf: 0, k: mask }
+}
+
+/// Leaves so many instructions out.
+fn jump(code: u16, value: u32, if_true: u8, if_false: u8) -> libc::sock_filter {
+    libc::sock_filter { code, jt: if_true, jf: if_false, k: value }
+}
+
+fn give(action: u32) -> libc::sock_filter {
+    libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: action }
+}
+
+fn error(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
+}
+
+fn number(constant: i32) -> u32 {
+    constant.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would do: the few instructions that are used here.
+    fn run(program: &Program, call: c_long, arguments: [u64; 6]) -> u32 {
+        let mut data = Vec::new();
+        data.extend_from_slice(&u32::try_from(call).unwrap().to_le_bytes());
+        data.extend_from_slice(&ARCHITECTURE.to_le_bytes());
+        data.extend_from_slice(&[0; 8]);
+        arguments.iter().for_each(|argument| data.extend_from_slice(&argument.to_le_bytes()));
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let step = program[at];
+            at += 1;
+            let goes = match step.code {
+                LOAD => {
+                    let offset = usize::try_from(step.k).unwrap();
+                    value = u32::from_le_bytes(data[offset..offset + 4].try_into().unwrap());
+                    continue;
+                }
+                AND => {
+                    value &= step.k;
+                    continue;
+                }
+                RETURN => return step.k,
+                JUMP_EQUAL => value == step.k,
+                JUMP_ANY_BIT => value & step.k != 0,
+                0x35 => value >= step.k,
+                other => panic!("{other}"),
+            };
+            at += usize::from(if goes { step.jt } else { step.jf });
+        }
+    }
+
+    const fn of(arguments: &[i32]) -> [u64; 6] {
+        let mut all = [0; 6];
+        let mut at = 0;
+        while at < arguments.len() {
+            all[at] = arguments[at].cast_unsigned() as u64;
+            at += 1;
+        }
+        all
+    }
+
+    #[test]
+    fn each_call_meets_its_rule() {
+        let open = Sandbox { network: Network::Open, ..Sandbox::default() };
+        let closed = Sandbox::default();
+        let local = Sandbox { unix_sockets: true, ..Sandbox::default() };
+        let ask = libc::SECCOMP_RET_USER_NOTIF;
+        let gone = error(libc::ENOSYS);
+        let (unix, inet, inet6) = (libc::AF_UNIX, libc::AF_INET, libc::AF_INET6);
+        let (stream, datagrams, raw) = (libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW);
+        let cloexec = libc::SOCK_CLOEXEC;
+        let cases = [
+            (&open, libc::SYS_read, of(&[]), ALLOW),
+            (&open, libc::SYS_execve, of(&[]), ALLOW),
+            (&open, libc::SYS_ptrace, of(&[]), ask),
+            (&open, libc::SYS_clone3, of(&[]), gone),
+            (&open, libc::SYS_clone, of(&[libc::CLONE_VM]), ask),
+            (&open, libc::SYS_unshare, of(&[libc::CLONE_NEWUSER]), ask),
+            (&open, libc::SYS_unshare, of(&[libc::CLONE_FILES]), ALLOW),
+            (&open, libc::SYS_socket, of(&[inet, stream | cloexec]), ALLOW),
+            (&open, libc::SYS_socket, of(&[inet6, datagrams]), ALLOW),
+            (&open, libc::SYS_socket, of(&[inet, raw | cloexec, 1]), ask),
+            (&open, libc::SYS_socket, of(&[libc::AF_PACKET, raw]), ask),
+            (&open, libc::SYS_socket, of(&[libc::AF_NETLINK, raw, 0]), ALLOW),
+            (&open, libc::SYS_socket, of(&[libc::AF_NETLINK, raw, 9]), ask),
+            (&open, libc::SYS_socket, of(&[unix, stream]), ask),
+            (&local, libc::SYS_socket, of(&[unix, stream]), ALLOW),
+            (&closed, libc::SYS_socket, of(&[inet, stream]), ask),
+            (&closed, libc::SYS_socket, of(&[inet6, datagrams]), ask),
+            (&open, libc::SYS_socketpair, of(&[unix, stream | cloexec]), ALLOW),
+            (&open, libc::SYS_socketpair, of(&[unix, datagrams]), ask),
+            (&local, libc::SYS_socketpair, of(&[unix, datagrams]), ALLOW),
+            (&open, libc::SYS_ioctl, of(&[0, 0x5412]), ask),
+            (&open, libc::SYS_ioctl, of(&[0, 0x541C]), ask),
+            (&open, libc::SYS_ioctl, of(&[0, 0x5401]), ALLOW),
+            (&open, libc::SYS_prlimit64, of(&[0, 7]), ALLOW),
+            (&open, libc::SYS_prlimit64, of(&[1, 7]), ask),
+            (&open, libc::SYS_setpriority, of(&[0, 1, 19]), ask),
+            (&open, libc::SYS_personality, of(&[-1]), ALLOW),
+            (&open, libc::SYS_personality, of(&[0x0004_0000]), ask),
+        ];
+        for (sandbox, call, arguments, expected) in cases {
+            let asked = run(&program(sandbox, Asking::Keeper), call, arguments);
+            assert_eq!(asked, expected, "call {call} {arguments:?}");
+            let alone = run(&program(sandbox, Asking::Nobody), call, arguments);
+            let is_process = call == libc::SYS_clone;
+            let expected = match expected {
+                _ if expected == ask && is_process => ALLOW,
+                _ if expected == ask => error(libc::EPERM),
+                other => other,
+            };
+            assert_eq!(alone, expected, "call {call} {arguments:?} where nobody is asked");
+        }
+    }
+}

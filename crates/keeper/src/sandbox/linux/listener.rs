@@ -1,0 +1,172 @@
+//! What a walled-in tree asks: each refused system call and each new process, answered by the keeper.
+#![expect(unsafe_code, reason = "ioctls that have no safe interface; see SAFETY")]
+
+use std::ffi::c_long;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use super::calls;
+
+/// Where a tree asks. Its questions wait until they are answered; without a keeper all of them fail.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    fd: OwnedFd,
+    /// So many more may be made without counting.
+    allowed: usize,
+    /// Nothing is made or counted before.
+    full_until: Option<Instant>,
+    /// What was reported: once each.
+    reported: Vec<Refusal>,
+}
+
+/// What was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// A system call, by its number.
+    Call(u32),
+    /// One more process or thread.
+    Process,
+}
+
+impl Refusal {
+    /// Its number on the way to the owner; no system call has the one that stands for a process.
+    pub(crate) fn pack(self) -> u32 {
+        match self {
+            Refusal::Call(number) => number,
+            Refusal::Process => u32::MAX,
+        }
+    }
+
+    pub(crate) fn unpack(number: u32) -> Refusal {
+        if number == u32::MAX { Refusal::Process } else { Refusal::Call(number) }
+    }
+
+    /// What was refused, after "refused".
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Refusal::Call(number) => calls::name(c_long::from(number)),
+            Refusal::Process => "one more process: it has as many as a sandbox allows",
+        }
+    }
+}
+
+/// While a tree is at its limit its processes are not counted for each that it tries to make: a bomb
+/// would keep the keeper busy.
+const FULL_FOR: Duration = Duration::from_millis(50);
+
+pub(super) fn is_available() -> bool {
+    let action = libc::SECCOMP_RET_USER_NOTIF;
+    // SAFETY: asks whether the kernel knows an action; it reads one number of ours.
+    let known = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    known == 0
+}
+
+impl Listener {
+    pub(super) fn new(fd: OwnedFd) -> Listener {
+        Listener { fd, allowed: 0, full_until: None, reported: Vec::new() }
+    }
+
+    /// Readable when something is asked.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Answers one question, where `count` tells how many processes and threads the tree has and
+    /// `most` how many it may have. Returns what was refused for the first time.
+    pub(crate) fn answer(&mut self, most: usize, count: impl FnOnce() -> usize) -> Option<Refusal> {
+        let asked = self.receive()?;
+        let call = c_long::from(asked.data.nr);
+        let is_fork = calls::FORKS.contains(&call)
+            && (call != libc::SYS_clone || asked.data.args[0] & u64::from(calls::NAMESPACES) == 0);
+        if is_fork && self.may_grow(most, count) {
+            self.send(asked.id, 0, CONTINUE);
+            return None;
+        }
+        let refusal = match (is_fork, u32::try_from(call)) {
+            (false, Ok(number)) => Refusal::Call(number),
+            _ => Refusal::Process,
+        };
+        let error = match call {
+            _ if is_fork => libc::EAGAIN,
+            libc::SYS_socket | libc::SYS_socketpair => libc::EACCES,
+            _ => libc::EPERM,
+        };
+        self.send(asked.id, -error, 0);
+        let is_new = !self.reported.contains(&refusal);
+        self.reported.extend(is_new.then_some(refusal));
+        is_new.then_some(refusal)
+    }
+
+    fn may_grow(&mut self, most: usize, count: impl FnOnce() -> usize) -> bool {
+        if self.full_until.is_some_and(|until| Instant::now() < until) {
+            return false;
+        }
+        if self.allowed == 0 {
+            // Half of what is free: those that are made meanwhile are few, and the next count is
+            // far.
+            self.allowed = most.saturating_sub(count()).div_ceil(2);
+        }
+        match self.allowed.checked_sub(1) {
+            Some(left) => {
+                self.allowed = left;
+                self.full_until = None;
+                true
+            }
+            None => {
+                self.full_until = Some(Instant::now() + FULL_FOR);
+                false
+            }
+        }
+    }
+
+    /// `None`: who asked was killed meanwhile.
+    fn receive(&self) -> Option<libc::seccomp_notif> {
+        // SAFETY: all of its fields are numbers, for which zero is a value; the kernel wants it empty.
+        let mut asked: libc::seccomp_notif = unsafe { MaybeUninit::zeroed().assume_init() };
+        // SAFETY: the structure is the one this request is for, and lives.
+        let result = unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
+        };
+        (result == 0).then_some(asked)
+    }
+
+    /// An error means that who asked is gone.
+    fn send(&self, id: u64, error: i32, flags: u32) {
+        let answer = libc::seccomp_notif_resp { id, val: 0, error, flags };
+        // SAFETY: the structure is the one this request is for, and lives.
+        unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer)
+        };
+    }
+}
+
+/// The call is made after all. It is decided by registers only, which nobody else can change.
+const CONTINUE: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use std::io::pipe;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_grows_to_its_limit_and_is_not_counted_each_time() {
+        let mut listener = Listener::new(pipe().unwrap().0.into());
+        let (mut made, mut counts) = (0, 0);
+        while listener.may_grow(64, || {
+            counts += 1;
+            made
+        }) {
+            made += 1;
+        }
+        assert_eq!(made, 64);
+        assert!(counts < 10, "{counts}");
+        let must_not = || -> usize { panic!("counted while it is full") };
+        assert!(!listener.may_grow(64, must_not));
+        listener.full_until = None;
+        assert!(listener.may_grow(64, || 63), "some have ended");
+    }
+}
