@@ -8,6 +8,7 @@ pub mod jsonc;
 mod listing;
 pub mod name;
 pub mod place;
+pub mod scan;
 mod template;
 
 pub use assemble::{

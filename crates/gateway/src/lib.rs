@@ -25,6 +25,7 @@ mod login;
 mod pump;
 mod registry;
 mod router;
+mod scanner;
 mod session;
 mod stream;
 mod timers;
@@ -55,6 +56,7 @@ pub use limits::{
 };
 pub use local::{LocalClient, LocalError, News};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
+pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{

@@ -10,6 +10,7 @@ mod login;
 mod own;
 mod platform;
 mod remote;
+mod scan;
 mod servers;
 mod setup;
 mod shell;
@@ -36,6 +37,7 @@ pub(crate) use platform::{
 pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
+pub(crate) use scan::Scan;
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Prompts(Prompts),
     /// Validate the config, start every server, print a table, stop them again
     Check(Check),
+    /// Look for texts that lie in what servers tell models: hidden characters, instructions, look-alikes
+    Scan(Scan),
     /// Look for what may go wrong, and say what to do about it
     Doctor(Doctor),
     /// Move the servers of all your clients behind Trunkline (with backups), and check them

@@ -21,6 +21,7 @@ pub(crate) mod resources;
 mod running_serve;
 mod runtime;
 pub(crate) mod runtimes;
+pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;

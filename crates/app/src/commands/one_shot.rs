@@ -273,6 +273,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         login: None,
         calls: Default::default(),
         run: Default::default(),
+        scan: Default::default(),
     }
 }
 

@@ -29,7 +29,7 @@ impl Grade {
 pub(crate) struct Finding {
     pub(crate) grade: Grade,
     /// Which of the checks: `config`, `command`, `start`, `names`, `results`, `client`,
-    /// `double`, `port`, `open`, `data`.
+    /// `double`, `port`, `open`, `data`, `scan`.
     pub(crate) check: &'static str,
     /// The server, client or file it is about.
     pub(crate) about: String,

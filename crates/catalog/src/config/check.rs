@@ -43,7 +43,11 @@ impl ConfigChecker<'_> {
         self.other_keys(members, &at, &keys, None);
         let mut servers = self.servers(&node.value, &at.key(&node.key.value));
         let run = self.run_rules(members, &at);
-        servers.iter_mut().for_each(|server| server.run = server.run.or(run));
+        let scan = self.scan_policy(members, &at);
+        for server in &mut servers {
+            server.run = server.run.or(run);
+            server.scan = std::mem::take(&mut server.scan).or(&scan);
+        }
         if !full {
             return File { servers, ..File::default() };
         }

@@ -8,6 +8,7 @@ use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
 use super::run::{RUN, RUN_DEFAULTS};
+use super::scanning::{SCAN_DEFAULTS, SCANNING};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
@@ -61,7 +62,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("presets", "presets"),
         ("clients", "clients"),
     ],
-    more: &[&RUN_DEFAULTS],
+    more: &[&RUN_DEFAULTS, &SCAN_DEFAULTS],
     ..NONE
 };
 
@@ -120,7 +121,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[ConfigKey]; 6] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN];
+const ANY_SERVER: [&[ConfigKey]; 7] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN, &RUN, &SCANNING];
 
 /// What every server may have, besides what is said about its calls and its tools.
 const ANY: [ConfigKey; 5] = [
@@ -145,7 +146,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 37 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -181,6 +182,8 @@ pub(crate) const SPELLINGS: [(&str, &str); 35 + CALLS.len()] = with_calls([
     ("start", "start"),
     ("idleStop", "idleStop"),
     ("idleTimeout", "idleStop"),
+    ("scan", "scan"),
+    ("scanAllow", "scanAllow"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

@@ -27,6 +27,7 @@ mod quote;
 mod read;
 mod render;
 mod run;
+mod scanning;
 mod secrets;
 mod selection;
 mod server;

@@ -46,6 +46,7 @@ impl ConfigChecker<'_> {
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
         let run = self.run_rules(members, at);
+        let scan = self.scan_policy(members, at);
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -73,6 +74,7 @@ impl ConfigChecker<'_> {
             login: None,
             calls,
             run,
+            scan,
         })
     }
 

@@ -9,6 +9,7 @@ use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
 use super::selection::{SelectedTools, Selection};
 use crate::client::Client;
+use crate::scan::ScanPolicy;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -54,6 +55,8 @@ pub struct ServerSpec {
     pub login: Option<String>,
     pub calls: CallRules,
     pub run: RunRules,
+    /// What is done about texts that lie.
+    pub scan: ScanPolicy,
 }
 
 impl ServerSpec {

@@ -2,6 +2,7 @@
 
 mod activity;
 mod clients;
+mod findings;
 mod login;
 mod overview;
 mod record;

@@ -396,6 +396,7 @@ mod tests {
             login,
             calls,
             run: Default::default(),
+            scan: Default::default(),
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

@@ -237,5 +237,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         login: None,
         calls: CallRules::default(),
         run: Default::default(),
+        scan: Default::default(),
     }
 }

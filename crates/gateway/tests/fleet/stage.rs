@@ -149,6 +149,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         era: Default::default(),
         calls,
         run: Default::default(),
+        scan: Default::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use trunkline_catalog::config::{Era, RunRules, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::scan::ScanPolicy;
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -186,6 +187,7 @@ impl Reconciler {
             login,
             calls: connection.calls,
             run: RunRules::default(),
+            scan: ScanPolicy::default(),
         })
     }
 }

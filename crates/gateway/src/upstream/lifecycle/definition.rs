@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use trunkline_catalog::config::{CallRules, Era, RunRules, Secrets, Share, Start, Transport};
+use trunkline_catalog::scan::ScanPolicy;
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
@@ -25,6 +26,8 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) calls: CallRules,
     /// When it runs.
     pub(in crate::upstream) run: RunRules,
+    /// What is done about texts that lie.
+    pub(crate) scan: ScanPolicy,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.

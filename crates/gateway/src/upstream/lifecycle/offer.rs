@@ -20,6 +20,25 @@ pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
     pub(crate) listing: Arc<Listing>,
     pub(crate) hello: Arc<ServerHello>,
+    /// What it listed and said, where the scanner has changed that.
+    pub(crate) written: Option<Arc<AsWritten>>,
+}
+
+/// What a server listed and said, before the scanner changed it.
+#[derive(Debug)]
+pub(crate) struct AsWritten {
+    pub(crate) listing: Listing,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Live {
+    /// What it listed, whatever was done to that.
+    pub(crate) fn as_written(&self) -> (&Listing, Option<&str>) {
+        match &self.written {
+            Some(written) => (&written.listing, written.instructions.as_deref()),
+            None => (&self.listing, self.hello.instructions.as_deref()),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +69,11 @@ impl ServerOffer {
         let (remembered, listing) = Remembered::read(listings, spec);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
         let listing = listing.filter(|_| services.waits_for_restart);
-        let (listing, told) = listing.unzip();
+        let (mut listing, told) = listing.unzip();
+        // What was remembered may be from before the config asked for it.
+        if let Some(listing) = listing.as_mut().filter(|_| spec.scan.changes_listings()) {
+            spec.scan.screen(listing, None);
+        }
         Self {
             kept: Mutex::new(listing.map(Arc::new)),
             listed_for: Mutex::new(told),

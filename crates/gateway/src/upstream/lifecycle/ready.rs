@@ -13,6 +13,7 @@ use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::lifecycle::offer::Live;
 use crate::upstream::lifecycle::probe::{self, Opening};
+use crate::upstream::lifecycle::screen::{Screened, screen};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
@@ -41,7 +42,8 @@ pub(in crate::upstream) async fn become_ready(
         status.identity.clone_from(&hello.identity);
         status.started_in = Some(started_in);
     });
-    publish(server, connection, &hello, listing, supervisor);
+    let screened = screen(server, &hello, listing).await;
+    publish(server, connection, &hello, screened, supervisor);
     tracing::info!(
         server = %server.key,
         protocol = %hello.protocol,
@@ -56,9 +58,11 @@ fn publish(
     server: &Server,
     connection: &Arc<Connection>,
     hello: &Arc<ServerHello>,
-    listing: Listing,
+    screened: Screened,
     supervisor: &Supervisor,
 ) {
+    let Screened { listing, hello: shown_hello, written } = screened;
+    let hello = shown_hello.as_ref().unwrap_or(hello);
     for warning in server.offer.new_warnings(&listing.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.definition.secrets));
     }
@@ -73,6 +77,7 @@ fn publish(
         connection: Arc::clone(connection),
         listing: Arc::new(listing),
         hello: Arc::clone(hello),
+        written,
     };
     // The order matters: the connection is there before the lists name it (`bump`), and waiting
     // calls are let in last.
@@ -118,7 +123,7 @@ pub(in crate::upstream) async fn follow_changes(
     loop {
         let has_changed = connection.changes.taken().await;
         let Some(live) = server.live() else { return };
-        let mut listing = Listing::clone(&live.listing);
+        let mut listing = Listing::clone(live.as_written().0);
         let known = supervisor.kinds().iter().copied();
         for kind in known.filter(|kind| has_changed(*kind)) {
             let instance = &supervisor.instance;
@@ -130,7 +135,8 @@ pub(in crate::upstream) async fn follow_changes(
         if connection.link.is_closed() {
             return; // it went while it was listing
         }
-        publish(&server, &connection, &hello, listing, &supervisor);
+        let screened = screen(&server, &hello, listing).await;
+        publish(&server, &connection, &hello, screened, &supervisor);
         if let Some(room) = server.wait_queue.clone() {
             room.let_in().await;
         }

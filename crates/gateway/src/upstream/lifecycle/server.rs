@@ -109,6 +109,7 @@ impl Server {
             login: spec.login,
             calls: spec.calls,
             run: spec.run,
+            scan: spec.scan,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
         let services = provisions.clone();
@@ -178,6 +179,7 @@ impl Server {
             && self.definition.login == spec.login
             && self.definition.calls == spec.calls
             && self.definition.run == spec.run
+            && self.definition.scan == spec.scan
     }
 
     /// What it was made of.
@@ -195,6 +197,7 @@ impl Server {
             login: self.definition.login.clone(),
             calls: self.definition.calls,
             run: self.definition.run,
+            scan: self.definition.scan.clone(),
         }
     }
 
