@@ -19,6 +19,7 @@ mod peers;
 mod postgres;
 mod rooms;
 mod run;
+mod scan_quality;
 mod screenshots;
 mod search;
 mod soak;
@@ -54,6 +55,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   bench        measure against the direct call, the floor and peers (bench --help)
   eval-search  measure the search: quality beside BM25F and a MiniLM hybrid, skills, time
                (eval-search --data DIR...; installs the teacher's weights under target/search)
+  scan-quality  measure the scanner of texts: what it finds, what it wrongly holds against honest ones
+               (scan-quality [--data DIR]...)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
   soak slow-readers  memory with readers of several speeds, every front and server, in release
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         "screenshots" => screenshots::run(rest),
         "bench" => bench::run(rest),
         "eval-search" => search::eval(rest),
+        "scan-quality" => scan_quality::run(rest),
         "search" => search::run(rest),
         "soak" => soak::run(rest),
         "coverage" => coverage::run(rest),

@@ -23,6 +23,7 @@ mod openness;
 mod own_config;
 mod pins;
 mod rest;
+mod scan_view;
 mod schema;
 mod serve_view;
 mod settings;
@@ -114,6 +115,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Key(key) => commands::maintain::key(&key, environment),
         Command::Secret(secret) => commands::secret::run(&secret, environment),
         Command::Check(check) => commands::check::run(&check, environment),
+        Command::Scan(scan) => commands::scan::run(&scan, environment),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, environment),
         Command::Setup(setup) => commands::setup::run(&setup, environment),
         Command::Install(install) => commands::install::run(&install, environment),

@@ -9,6 +9,7 @@ mod listing;
 pub mod name;
 pub mod pins;
 pub mod place;
+pub mod scan;
 mod template;
 
 pub use assemble::{

@@ -30,6 +30,7 @@ use crate::login::Logins;
 use crate::pins::PinHome;
 use crate::pump::{FlushSet, Pump};
 use crate::registry::{Registry, View, Views};
+use crate::scanner::{self, ServerFindings};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
 use crate::upstream::{
@@ -150,6 +151,11 @@ impl Gateway {
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();
+        // Whoever starts servers for one command looks at their texts itself, or not at all.
+        if !options.info.simple && options.run.restart != Restart::OneShot {
+            let latest = fleet.findings.clone();
+            housekeeping.spawn(scanner::follow(Arc::clone(&fleet.registry), latest));
+        }
         let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move { swept.sweep_waiting(&bell).await });
         let swept = Arc::clone(&fleet.registry);
@@ -247,6 +253,11 @@ impl Gateway {
     /// The tools that servers list and clients cannot call, as `SERVER:TOOL` with the servers' own names.
     pub fn switched_off(&self) -> Vec<String> {
         self.fleet.views.of(None).switched_off()
+    }
+
+    /// What is found in the texts of the servers as they are now. Takes its time.
+    pub fn scan(&self) -> Vec<ServerFindings> {
+        scanner::scan(&self.fleet.registry)
     }
 
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {

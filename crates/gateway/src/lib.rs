@@ -27,6 +27,7 @@ mod pins;
 mod pump;
 mod registry;
 mod router;
+mod scanner;
 mod session;
 mod stream;
 mod timers;
@@ -62,6 +63,7 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
+pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{

@@ -1,6 +1,7 @@
 //! The dashboard, as a browser without scripts sees it: who comes in, what is shown, what is done.
 
 mod figures;
+mod findings;
 mod forms;
 mod live;
 mod nowhere;

@@ -5,6 +5,7 @@ mod files;
 mod import;
 mod progress;
 mod running;
+mod scan;
 mod setup;
 mod shell;
 

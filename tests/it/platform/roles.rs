@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 46] = [
+const ROUTES: [(&str, &str, Option<&str>); 47] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -27,6 +27,7 @@ const ROUTES: [(&str, &str, Option<&str>); 46] = [
     ("GET", "/api/v1/aggregator/servers/{id}/health", Some("viewer")),
     ("GET", "/api/v1/aggregator/servers/{id}/tools", Some("viewer")),
     ("GET", "/api/v1/aggregator/servers/{id}/details", Some("viewer")),
+    ("GET", "/api/v1/findings", Some("viewer")),
     ("GET", "/api/v1/overview", Some("viewer")),
     ("GET", "/api/v1/tools", Some("viewer")),
     ("GET", "/api/v1/tools/{id}", Some("viewer")),

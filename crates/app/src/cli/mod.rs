@@ -12,6 +12,7 @@ mod platform;
 mod remote;
 mod review;
 mod sandbox;
+mod scan;
 mod servers;
 mod setup;
 mod shell;
@@ -40,6 +41,7 @@ pub(crate) use remote::{
 };
 pub(crate) use review::{ReviewArgs, ReviewChoice, ReviewCommand};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand, ShowSandbox};
+pub(crate) use scan::Scan;
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;
 pub(crate) use shell::{Completions, Man};
@@ -104,6 +106,8 @@ pub(crate) enum Command {
     Prompts(Prompts),
     /// Validate the config, start every server, print a table, stop them again
     Check(Check),
+    /// Look for texts that lie in what servers tell models: hidden characters, instructions, look-alikes
+    Scan(Scan),
     /// Look for what may go wrong, and say what to do about it
     Doctor(Doctor),
     /// Move the servers of all your clients behind Trunkline (with backups), and check them

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Style};
+use trunkline_catalog::scan::Finding;
 use trunkline_control::figures::millis;
 use trunkline_gateway::{Failure, Gateway, KnownListings, State, Status};
 
@@ -14,6 +15,7 @@ use crate::client::{columns, counted};
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::starting::settled;
 use crate::environment::Environment;
+use crate::scan_view;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::{Paint, StatusLine};
 use crate::{FAILED, OK, USAGE, console};
@@ -28,6 +30,8 @@ pub(super) struct Row {
     status: Option<Status>,
     /// How many of its tools clients see.
     exposed: usize,
+    /// What the scanner found that is worth showing.
+    findings: Vec<Finding>,
 }
 
 pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
@@ -69,8 +73,17 @@ fn examine(
     if !config.warnings.is_empty() {
         console::problem(&config.warnings.render(Style::Plain), OK);
     }
-    let started = started_and(&wanted, path, config, environment, None, |_| ())?;
-    Ok(started.map(|(rows, ())| rows))
+    let scans = !check.simple;
+    let look = |gateway: &Gateway| if scans { gateway.scan() } else { Vec::new() };
+    let started = started_and(&wanted, path, config, environment, None, look)?;
+    Ok(started.map(|(mut rows, found)| {
+        for server in found {
+            if let Some(row) = rows.iter_mut().find(|row| row.key == server.key) {
+                row.findings = server.findings.into_iter().filter(Finding::is_shown).collect();
+            }
+        }
+        rows
+    }))
 }
 
 /// Starts the servers of a config, looks at them, stops them. `listings`: where to remember what they list.
@@ -105,7 +118,8 @@ fn rows(keys: &[(String, bool)], statuses: Vec<((String, Status), usize)>) -> Ve
     let row = |(key, disabled): &(String, bool)| {
         let known = if *disabled { None } else { statuses.next() };
         let exposed = known.as_ref().map_or(0, |(_, exposed)| *exposed);
-        Row { key: key.clone(), status: known.map(|((_, status), _)| status), exposed }
+        let status = known.map(|((_, status), _)| status);
+        Row { key: key.clone(), status, exposed, findings: Vec::new() }
     };
     keys.iter().map(row).collect()
 }
@@ -185,6 +199,9 @@ impl Row {
                 put("stderr", json!(failure.stderr));
             }
         }
+        if !self.findings.is_empty() {
+            put("findings", self.findings.iter().map(scan_view::json).collect());
+        }
         if let Some((reason, hint)) = self.trouble() {
             put("reason", json!(reason));
             put("hint", json!(hint));
@@ -212,6 +229,9 @@ pub(super) fn table(rows: &[Row], paint: Paint) -> String {
         let line = if row.is_good() { line.to_owned() } else { paint.red(line) };
         out.push_str(&format!("{line}\n"));
         trouble(row, &mut out);
+        for finding in &row.findings {
+            out.push_str(&scan_view::words(finding, paint));
+        }
     }
     let running = rows.iter().filter(|row| row.state() == "running").count();
     let offered = rows.iter().filter_map(|row| Some(row.status.as_ref()?.tools)).sum();
@@ -266,7 +286,7 @@ mod tests {
 
     fn running(key: &str, tools: usize, exposed: usize) -> Row {
         let status = Status { state: State::Running, tools, ..Status::default() };
-        Row { key: key.to_owned(), status: Some(status), exposed }
+        Row { key: key.to_owned(), status: Some(status), exposed, findings: Vec::new() }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::doctor::{
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
 use crate::rest::{Rest, Unanswered};
+use crate::scan_view;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
 use crate::{FAILED, console};
@@ -152,7 +153,7 @@ fn living(
         (None, []) => Client::ALL.map(|client| (client, false)).to_vec(),
         (None, clients) => clients.to_vec(),
     };
-    let (statuses, tools, served, results) = block_on(async {
+    let (statuses, tools, served, (results, scanned)) = block_on(async {
         let gateway = Gateway::start(options)?;
         let client = gateway.local(b"{}");
         settled(&gateway, &status, Duration::ZERO).await;
@@ -168,11 +169,12 @@ fn living(
         });
         let served: Vec<Served> = served.collect();
         let results = if asked.call { tried(&client, &tools, &status).await } else { Vec::new() };
+        let scanned = gateway.scan();
         status.show("stopping them again …");
         // Before the servers are stopped: its session ends in order.
         drop(client);
         gateway.stop().await;
-        Ok::<_, std::io::Error>((statuses, tools, served, results))
+        Ok::<_, std::io::Error>((statuses, tools, served, (results, scanned)))
     })??;
     status.clear();
     for (server, status) in &statuses {
@@ -191,6 +193,10 @@ fn living(
     seen.looked.push(format!("{tools} of {servers}"));
     seen.findings.extend(names(&offered, &served, separator));
     seen.findings.extend(results);
+    for server in &scanned {
+        let shown = server.findings.iter().filter(|finding| finding.is_shown());
+        seen.findings.extend(shown.map(|it| scan_view::for_doctor(&server.key, it)));
+    }
     Ok(())
 }
 

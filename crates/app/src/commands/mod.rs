@@ -23,6 +23,7 @@ mod running_serve;
 mod runtime;
 pub(crate) mod runtimes;
 pub(crate) mod sandbox;
+pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;

@@ -276,6 +276,7 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         run: Default::default(),
         on_change: None,
         sandbox: None,
+        scan: Default::default(),
     }
 }
 

@@ -29,7 +29,7 @@ impl Grade {
 pub(crate) struct Finding {
     pub(crate) grade: Grade,
     /// Which of the checks: `config`, `command`, `start`, `changed`, `names`, `results`, `client`,
-    /// `double`, `port`, `open`, `data`, `sandbox`.
+    /// `double`, `port`, `open`, `data`, `sandbox`, `scan`.
     pub(crate) check: &'static str,
     /// The server, client or file it is about.
     pub(crate) about: String,

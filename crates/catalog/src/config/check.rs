@@ -54,6 +54,10 @@ impl ConfigChecker<'_> {
         servers.iter_mut().for_each(|server| server.on_change = server.on_change.or(on_change));
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled: false };
         let sandbox = reader.sandbox(members, &at);
+        let scan = self.scan_policy(members, &at);
+        for server in &mut servers {
+            server.scan = std::mem::take(&mut server.scan).or(&scan);
+        }
         for server in
             servers.iter_mut().filter(|it| matches!(it.transport, Transport::Stdio { .. }))
         {

@@ -11,6 +11,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::run::{RUN, RUN_DEFAULTS};
 use super::sandbox_rules::{SANDBOX_DEFAULT, SANDBOX_KEY};
+use super::scanning::{SCAN_DEFAULTS, SCANNING};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
 use crate::jsonc::{JsonMember, Value};
@@ -65,7 +66,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("clients", "clients"),
         ("limits", "limits"),
     ],
-    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS, &SANDBOX_DEFAULT],
+    more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS, &SANDBOX_DEFAULT, &SCAN_DEFAULTS],
     ..NONE
 };
 
@@ -125,8 +126,8 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd", "sandbox"],
 };
 
-const ANY_SERVER: [&[ConfigKey]; 8] =
-    [&ANY, &CALLS, &LIMITS, &EXPOSE, &HIDE, &PIN, &RUN, &ON_CHANGE];
+const ANY_SERVER: [&[ConfigKey]; 9] =
+    [&ANY, &CALLS, &LIMITS, &EXPOSE, &HIDE, &PIN, &RUN, &ON_CHANGE, &SCANNING];
 
 /// What every server may have, besides what is said about its calls and its tools.
 const ANY: [ConfigKey; 5] = [
@@ -151,7 +152,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 41 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 43 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -193,6 +194,8 @@ pub(crate) const SPELLINGS: [(&str, &str); 41 + CALLS.len()] = with_calls([
     ("rateLimit", "limits"),
     ("rateLimits", "limits"),
     ("sandbox", "sandbox"),
+    ("scan", "scan"),
+    ("scanAllow", "scanAllow"),
 ]);
 
 /// … and the keys of the settings of calls, as they are.

@@ -32,6 +32,7 @@ mod render;
 mod run;
 mod sandbox;
 mod sandbox_rules;
+mod scanning;
 mod secrets;
 mod selection;
 mod server;

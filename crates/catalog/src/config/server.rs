@@ -50,6 +50,7 @@ impl ConfigChecker<'_> {
         let calls = CallRules { limits: LimitsReader(self).server(members, at), ..calls };
         let (run, on_change) = (self.run_rules(members, at), self.on_change(members, at));
         let tool_limits = LimitsReader(self).tools(members, at);
+        let scan = self.scan_policy(members, at);
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -81,6 +82,7 @@ impl ConfigChecker<'_> {
             run,
             on_change,
             sandbox,
+            scan,
         })
     }
 

@@ -12,6 +12,7 @@ use super::sandbox_rules::SandboxRules;
 use super::secrets::Secrets;
 use super::selection::{SelectedTools, Selection};
 use crate::client::Client;
+use crate::scan::ScanPolicy;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -65,6 +66,8 @@ pub struct ServerSpec {
     pub on_change: Option<OnChange>,
     /// The walls around it, if it is a command; `None`: as whoever starts it decides.
     pub sandbox: Option<SandboxRules>,
+    /// What is done about texts that lie.
+    pub scan: ScanPolicy,
 }
 
 impl ServerSpec {

@@ -274,6 +274,32 @@ impl Listing {
         all
     }
 
+    /// Gives entries other definitions, where `change` makes one that still has the same name. How many.
+    pub fn rewrite(&mut self, change: impl Fn(&ListingEntry) -> Option<Vec<u8>>) -> usize {
+        let mut changed = 0;
+        for kind in ListKind::ALL {
+            for entry in &mut self.list(kind).entries {
+                let Some(definition) = change(entry) else { continue };
+                let Ok((name_at, name)) = identity(kind, &definition) else { continue };
+                if name == entry.name {
+                    entry.definition = definition.into();
+                    entry.name_at = name_at;
+                    changed += 1;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Keeps only some entries.
+    pub fn retain(&mut self, keep: impl Fn(ListKind, &ListingEntry) -> bool) {
+        for kind in ListKind::ALL {
+            let list = self.list(kind);
+            list.entries.retain(|entry| keep(kind, entry));
+            list.names = list.entries.iter().map(|entry| entry.name.clone()).collect();
+        }
+    }
+
     fn list(&mut self, kind: ListKind) -> &mut List {
         match kind {
             ListKind::Tools => &mut self.tools,

@@ -132,8 +132,14 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
     metrics.call("github", CallOutcome::Ok, Duration::from_millis(200));
     metrics.call("github", CallOutcome::Timeout, Duration::from_secs(100));
     metrics.call(ODD, CallOutcome::ToolError, Duration::from_millis(1));
-    let server =
-        |name, status| ServerMetrics { name, status, restarts: 2, tools: 7, open_calls: 1 };
+    let server = |name, status| ServerMetrics {
+        name,
+        status,
+        restarts: 2,
+        tools: 7,
+        open_calls: 1,
+        findings: &[("medium", 3), ("high", 1)],
+    };
     let servers = [server("github", Status::Degraded), server(ODD, Status::Error)];
     let platform = InstanceMetrics {
         servers: &servers,
@@ -160,6 +166,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_server_up", &[("server", ODD), ("status", "ERROR")], 0.0),
         ("trunkline_restarts_total", &[github], 2.0),
         ("trunkline_tools", &[github], 7.0),
+        ("trunkline_scan_findings", &[github, ("severity", "high")], 1.0),
         ("trunkline_open_calls", &[github], 1.0),
         ("trunkline_tokens_refused_total", &[], 9.0),
         ("trunkline_sessions", &[], 3.0),

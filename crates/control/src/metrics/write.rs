@@ -29,6 +29,8 @@ pub struct ServerMetrics<'a> {
     pub restarts: u64,
     pub tools: u64,
     pub open_calls: u64,
+    /// What the scanner found in its texts, by severity.
+    pub findings: &'a [(&'static str, u64)],
 }
 
 /// The body of `GET /metrics`. `shows`: may the asker see the server with this name?
@@ -104,6 +106,16 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
             |server| server.open_calls,
         ),
     ];
+    let mut family = text.family(
+        "trunkline_scan_findings",
+        MetricKind::Gauge,
+        "Texts of the server that may lie to a model, by severity.",
+    );
+    for server in platform.servers {
+        for (severity, count) in server.findings {
+            family.sample(&[("server", server.name), ("severity", severity)], *count);
+        }
+    }
     for (name, kind, help, value) in others {
         let mut family = text.family(name, kind, help);
         for server in platform.servers {

@@ -2,6 +2,7 @@
 
 mod activity;
 mod clients;
+mod findings;
 mod key_limits;
 mod login;
 mod overview;

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_control::access::Action;
 
+use super::findings;
 use super::servers::{self, place, word};
 use super::state::badge;
 use super::time_range::Span;
@@ -15,6 +16,7 @@ use crate::page_request::PageRequest;
 pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
     let overview = &request.get("/api/v1/overview").await?;
     let listed = &request.get(&format!("{}?limit=1000", servers::API)).await?;
+    let found = &findings::read(request).await?;
     let all = listed["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shell = Shell {
         title: "Overview",
@@ -27,6 +29,7 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
         @if all.is_empty() { (welcome(request)) }
         div #figures data-live { (figures(overview)) }
         div #trouble data-live { (trouble(all)) }
+        div #findings data-live { (findings::banner(found)) }
         @if !all.is_empty() { (chosen.switch("/")) }
         div.grid #charts data-live {
             (chosen.calls(overview))

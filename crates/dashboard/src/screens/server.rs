@@ -8,10 +8,10 @@ use trunkline_control::access::Action;
 use trunkline_control::clock::now;
 use trunkline_http::encode;
 
-use super::login;
 use super::servers::{API, last_error, place, switch, word};
 use super::state::{badge, hints};
 use super::time_range::Span;
+use super::{findings, login};
 use crate::format::{ago, count, millis, plural, share, short, until};
 use crate::layout::{self, Shell};
 use crate::page::PageResult;
@@ -25,6 +25,7 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
     let server = &request.get(&path).await?;
     let details = &request.get(&format!("{path}/details")).await?;
     let tools = &request.get(&format!("{path}/tools?limit={MOST_TOOLS}")).await?;
+    let found = &findings::read(request).await?;
     let stderr = match request.may(Action::ReadStderr) {
         true => request.get(&format!("{path}/stderr")).await?,
         false => Value::Null,
@@ -49,6 +50,7 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
             div {
                 div #config data-live { (config(server)) }
                 div #error data-live { (error(server, &stderr)) }
+                div #findings data-live { (findings::card(found, word(server, "id"))) }
                 div #identity data-live { (words(details)) }
             }
         }

@@ -27,6 +27,7 @@ use crate::gateway_info::GatewayInfo;
 use crate::limiter::LimitedCalls;
 use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
+use crate::scanner::ServerFindings;
 use crate::upstream::{
     Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change, supervise,
 };
@@ -46,6 +47,8 @@ pub struct Fleet {
     changing: Arc<Mutex<(), rank::FleetChange>>,
     /// What each kind of client is served.
     pub(crate) views: Arc<Views>,
+    /// What the scanner found last.
+    pub(crate) findings: watch::Sender<Arc<[ServerFindings]>>,
 }
 
 /// What a change came to: the keys of the servers that were started (anew), ended, and left alone.
@@ -88,7 +91,13 @@ impl Fleet {
             info: info.into(),
             changing: Arc::default(),
             views: Arc::new(views),
+            findings: watch::Sender::new(Arc::new([])),
         }
+    }
+
+    /// What the scanner found in the texts of the servers when it last looked.
+    pub fn findings(&self) -> Arc<[ServerFindings]> {
+        Arc::clone(&self.findings.borrow())
     }
 
     /// Makes these the servers and custom tools, after a change by a user: servers that are down are

@@ -411,6 +411,7 @@ mod tests {
             run: Default::default(),
             on_change: None,
             sandbox: None,
+            scan: Default::default(),
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

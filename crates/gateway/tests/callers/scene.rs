@@ -243,5 +243,6 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         run: Default::default(),
         on_change: None,
         sandbox: None,
+        scan: Default::default(),
     }
 }

@@ -152,6 +152,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         run: Default::default(),
         on_change: None,
         sandbox: None,
+        scan: Default::default(),
     }
 }
 

@@ -5,6 +5,7 @@ mod admit;
 mod audit;
 mod events;
 mod figures;
+mod findings;
 mod inside;
 mod keys;
 mod logins;
@@ -37,6 +38,7 @@ use crate::services::ControlPlane;
 /// The routes of each resource, in the order of the document.
 pub const TABLES: RouteTables = &[
     servers::ROUTES,
+    findings::ROUTES,
     logins::ROUTES,
     tools::ROUTES,
     search::ROUTES,

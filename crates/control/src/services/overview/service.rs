@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_gateway::{EventSink, Fleet};
+use trunkline_catalog::scan::Severity;
+use trunkline_gateway::{EventSink, Fleet, ServerFindings};
 
 use super::context::{ListSize, ListSizes};
 use crate::access::{Action, Principal};
@@ -93,9 +94,21 @@ impl OverviewService {
         let directory = self.live.directory();
         let seen = directory.reachable().filter(|entry| sees(asker, &entry.name));
         let entries: Vec<_> = seen.map(|entry| (entry, self.live.info(entry))).collect();
+        let found = self.live.fleet().map(Fleet::findings).unwrap_or_default();
+        let counts: Vec<Vec<(&'static str, u64)>> = entries
+            .iter()
+            .map(|(entry, _)| {
+                let of = found.iter().find(|server| server.id == entry.id);
+                let counts = of.map(ServerFindings::counts).unwrap_or_default();
+                let words = Severity::ALL.map(Severity::word);
+                words.into_iter().zip(counts.map(|count| count as u64)).collect()
+            })
+            .collect();
         let servers: Vec<_> = entries
             .iter()
-            .map(|(entry, info)| ServerMetrics {
+            .zip(&counts)
+            .map(|((entry, info), findings)| ServerMetrics {
+                findings,
                 name: &entry.name,
                 status: self.live.status(entry),
                 restarts: info.as_ref().map_or(0, |info| u64::from(info.restarts)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use trunkline_catalog::config::{Era, RunRules, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::scan::ScanPolicy;
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -204,6 +205,7 @@ impl Reconciler {
             on_change: connection.on_change,
             // The operator decides, for all that are registered.
             sandbox: None,
+            scan: ScanPolicy::default(),
         })
     }
 }

@@ -4,6 +4,7 @@ mod change;
 mod checks;
 mod details;
 mod edits;
+mod findings;
 mod precondition;
 mod report;
 mod secret_binding;

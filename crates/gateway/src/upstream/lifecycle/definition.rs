@@ -7,6 +7,7 @@ use tokio::sync::{Notify, watch};
 use trunkline_catalog::config::{
     CallRules, Era, RunRules, SandboxRules, Secrets, Share, Start, Transport,
 };
+use trunkline_catalog::scan::ScanPolicy;
 
 use crate::call::Observers;
 use crate::known_listings::KnownListings;
@@ -33,6 +34,8 @@ pub(crate) struct ServerDefinition {
     pub(crate) meters: Arc<ServerMeters>,
     /// The walls around it.
     pub(in crate::upstream) sandbox: Option<SandboxRules>,
+    /// What is done about texts that lie.
+    pub(crate) scan: ScanPolicy,
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.

@@ -16,6 +16,7 @@ pub(in crate::upstream) mod ready;
 pub(in crate::upstream) mod reconsider;
 pub(in crate::upstream) mod remembered;
 pub(in crate::upstream) mod run_policy;
+pub(in crate::upstream) mod screen;
 pub(in crate::upstream) mod server;
 pub(in crate::upstream) mod sign;
 pub(in crate::upstream) mod start_gate;

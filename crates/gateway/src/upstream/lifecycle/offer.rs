@@ -24,6 +24,29 @@ pub(crate) struct Live {
     /// What the server lists.
     pub(in crate::upstream) listed: Arc<Listing>,
     pub(crate) hello: Arc<ServerHello>,
+    /// What it listed and said, where the scanner has changed that.
+    pub(crate) written: Option<Arc<AsWritten>>,
+}
+
+/// What a server listed and said, before the scanner changed it.
+#[derive(Debug)]
+pub(crate) struct AsWritten {
+    pub(crate) listing: Listing,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Live {
+    pub(super) fn offered(&self) -> Offered {
+        Offered { listing: Arc::clone(&self.listing), listed: Arc::clone(&self.listed) }
+    }
+
+    /// What it listed, whatever was done to that.
+    pub(crate) fn as_written(&self) -> (&Listing, Option<&str>) {
+        match &self.written {
+            Some(written) => (&written.listing, written.instructions.as_deref()),
+            None => (&self.listed, self.hello.instructions.as_deref()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -46,12 +69,6 @@ pub(in crate::upstream) struct ServerOffer {
     pub(in crate::upstream) pins: Arc<ServerPins>,
 }
 
-impl Live {
-    pub(super) fn offered(&self) -> Offered {
-        Offered { listing: Arc::clone(&self.listing), listed: Arc::clone(&self.listed) }
-    }
-}
-
 /// After so many, a server's listings are not worth more words.
 const MOST_WARNINGS: usize = 1000;
 
@@ -61,7 +78,11 @@ impl ServerOffer {
         let new = Self::with(Arc::new(ServerPins::of(spec, services.pins.clone())));
         let Some(listings) = &services.listings else { return new };
         let (remembered, listing) = Remembered::read(listings, spec);
-        let (listing, told) = listing.unzip();
+        let (mut listing, told) = listing.unzip();
+        // What was remembered may be from before the config asked for it.
+        if let Some(listing) = listing.as_mut().filter(|_| spec.scan.changes_listings()) {
+            spec.scan.screen(listing, None);
+        }
         let offered = new.admit_remembered(spec, &remembered, listing);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
         let is_kept = services.waits_for_restart;

@@ -14,6 +14,7 @@ use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, S
 use crate::upstream::lifecycle::offer::Live;
 use crate::upstream::lifecycle::pinned::{Admitted, Offered};
 use crate::upstream::lifecycle::probe::{self, Opening};
+use crate::upstream::lifecycle::screen::{Screened, screen};
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
@@ -42,7 +43,8 @@ pub(in crate::upstream) async fn become_ready(
         status.identity.clone_from(&hello.identity);
         status.started_in = Some(started_in);
     });
-    publish(server, connection, &hello, listing, supervisor).await;
+    let screened = screen(server, &hello, listing).await;
+    publish(server, connection, &hello, screened, supervisor).await;
     tracing::info!(
         server = %server.key,
         protocol = %hello.protocol,
@@ -57,9 +59,11 @@ async fn publish(
     server: &Server,
     connection: &Arc<Connection>,
     hello: &Arc<ServerHello>,
-    listed: Listing,
+    screened: Screened,
     supervisor: &Supervisor,
 ) {
+    let Screened { listing: listed, hello: shown_hello, written } = screened;
+    let hello = shown_hello.as_ref().unwrap_or(hello);
     let secrets = &server.definition.secrets;
     for warning in server.offer.new_warnings(&listed.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, secrets));
@@ -75,7 +79,8 @@ async fn publish(
     server.refuse_outdated(&listing);
     server.remember(hello, &listed, &told);
     let tools = listing.tools().len();
-    let live = Live { connection: Arc::clone(connection), listing, listed, hello: told };
+    let connection = Arc::clone(connection);
+    let live = Live { connection, listing, listed, hello: told, written };
     // The order matters: the connection is there before the lists name it (`bump`), and waiting
     // calls are let in last.
     server.set_live(Some(live));
@@ -127,7 +132,7 @@ pub(in crate::upstream) async fn follow_changes(
             }
         };
         let Some(live) = server.live() else { return };
-        let mut listing = Listing::clone(&live.listed);
+        let mut listing = Listing::clone(live.as_written().0);
         let known = supervisor.kinds().iter().copied();
         for kind in known.filter(|kind| has_changed(*kind)) {
             let instance = &supervisor.instance;
@@ -139,7 +144,8 @@ pub(in crate::upstream) async fn follow_changes(
         if connection.link.is_closed() {
             return; // it went while it was listing
         }
-        publish(&server, &connection, &hello, listing, &supervisor).await;
+        let screened = screen(&server, &hello, listing).await;
+        publish(&server, &connection, &hello, screened, &supervisor).await;
         if let Some(room) = server.wait_queue.clone() {
             room.let_in().await;
         }

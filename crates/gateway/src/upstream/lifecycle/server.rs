@@ -113,6 +113,7 @@ impl Server {
             calls: spec.calls,
             run: spec.run,
             sandbox: spec.sandbox,
+            scan: spec.scan,
         });
         let filter = Mutex::new(Arc::new(spec.filter));
         let new = Self::of(key, definition, audience, provisions.clone(), offer);
@@ -184,6 +185,7 @@ impl Server {
             && self.definition.calls.without_limits() == spec.calls.without_limits()
             && self.definition.run == spec.run
             && self.definition.sandbox == spec.sandbox
+            && self.definition.scan == spec.scan
     }
 
     /// What it was made of.
@@ -206,6 +208,7 @@ impl Server {
             run: self.definition.run,
             on_change: self.offer.pins.on_change(),
             sandbox: self.definition.sandbox.clone(),
+            scan: self.definition.scan.clone(),
         }
     }
 

@@ -1,0 +1,148 @@
+//! `ScanPolicy`: what becomes of what was found: nothing, a report, a cleaned text, or an item that is withheld.
+
+use crate::listing::Listing;
+use crate::scan::finding::{Finding, ItemKind, Severity};
+use crate::scan::strip::strip_definition;
+use crate::scan::{ScanContext, each_item, keep_worst};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScanMode {
+    /// Nothing is looked at.
+    Off,
+    /// What is found is told.
+    #[default]
+    Report,
+    /// It is told, and what nobody can see is taken out of the definitions that are listed.
+    Strip,
+    /// It is told, and an item with a finding of severity high is withheld.
+    Hold,
+}
+
+impl ScanMode {
+    pub const WORDS: [&str; 4] = ["off", "report", "strip", "hold"];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Report => "report",
+            Self::Strip => "strip",
+            Self::Hold => "hold",
+        }
+    }
+
+    pub fn read(word: &str) -> Option<Self> {
+        let all = [Self::Off, Self::Report, Self::Strip, Self::Hold];
+        all.into_iter().find(|mode| mode.word() == word)
+    }
+}
+
+/// What a server's entry says about scanning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanPolicy {
+    /// `None`: as for all.
+    pub mode: Option<ScanMode>,
+    /// Accepted findings: `RULE`, `ITEM:RULE` or `ITEM:*`.
+    pub allow: Vec<String>,
+}
+
+/// What `scanAllow` writes for every rule.
+const ANY: &str = "*";
+
+/// What a policy has done to a listing.
+#[derive(Debug, Default)]
+pub struct Screening {
+    /// What nobody has accepted, of the listing as its server wrote it.
+    pub findings: Vec<Finding>,
+    /// Items that are no longer in the listing.
+    pub held: Vec<(ItemKind, String)>,
+    /// Definitions that were cleaned.
+    pub stripped: usize,
+}
+
+impl Screening {
+    /// Is the listing another one now?
+    pub fn has_changed(&self) -> bool {
+        self.stripped > 0 || !self.held.is_empty()
+    }
+
+    /// Are the server's instructions among what is withheld?
+    pub fn holds_instructions(&self) -> bool {
+        self.held.iter().any(|(kind, _)| *kind == ItemKind::Instructions)
+    }
+}
+
+impl ScanPolicy {
+    pub fn mode(&self) -> ScanMode {
+        self.mode.unwrap_or_default()
+    }
+
+    /// What a server says, and where it says nothing, what the file says for all. Both accept.
+    pub fn or(mut self, default: &Self) -> Self {
+        self.mode = self.mode.or(default.mode);
+        self.allow.extend(default.allow.iter().cloned());
+        self
+    }
+
+    /// Does it change what is listed?
+    pub fn changes_listings(&self) -> bool {
+        matches!(self.mode(), ScanMode::Strip | ScanMode::Hold)
+    }
+
+    /// Has somebody accepted this finding?
+    pub fn accepts(&self, finding: &Finding) -> bool {
+        self.allow.iter().any(|allowed| {
+            let (item, rule) = allowed.rsplit_once(':').unwrap_or((ANY, allowed));
+            let is_item = item == ANY || item == finding.item;
+            // A star alone would turn the scanner off unseen; `scan` does that in words.
+            let is_rule = rule == finding.rule.id || rule == ANY && item != ANY;
+            is_item && is_rule
+        })
+    }
+
+    /// The findings that nobody has accepted.
+    pub fn open(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        findings.retain(|finding| !self.accepts(finding));
+        findings
+    }
+
+    /// Looks at the listing and does to it what the policy says.
+    pub fn screen(&self, listing: &mut Listing, instructions: Option<&str>) -> Screening {
+        let context = ScanContext::of(listing);
+        let mut screening = Screening::default();
+        let mut held = Vec::new();
+        each_item(listing, instructions, &context, |found| {
+            let found = self.open(found);
+            // Item by item: of a long list not every finding is kept, and every item is withheld.
+            held.extend(found.iter().find(|it| it.is_held()).map(|it| (it.kind, it.item.clone())));
+            keep_worst(&mut screening.findings, found);
+        });
+        match self.mode() {
+            ScanMode::Strip => {
+                screening.stripped = listing.rewrite(|entry| strip_definition(&entry.definition));
+            }
+            ScanMode::Hold => {
+                held.sort();
+                held.dedup();
+                listing.retain(|kind, entry| {
+                    let key = (ItemKind::from(kind), entry.name.clone());
+                    held.binary_search(&key).is_err()
+                });
+                screening.held = held;
+            }
+            ScanMode::Off | ScanMode::Report => {}
+        }
+        screening
+    }
+}
+
+impl Finding {
+    /// Is it bad enough for `hold`?
+    pub fn is_held(&self) -> bool {
+        self.severity >= Severity::High
+    }
+
+    /// Is it bad enough for `check` to show it?
+    pub fn is_shown(&self) -> bool {
+        self.severity >= Severity::Medium
+    }
+}

@@ -1,0 +1,94 @@
+//! What a server lists, as its scan policy lets it through: cleaned, or without what is withheld.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use trunkline_catalog::Listing;
+use trunkline_catalog::scan::Screening;
+
+use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::offer::AsWritten;
+use crate::upstream::lifecycle::server::Server;
+use crate::upstream::shown::shown;
+
+/// A listing that may be shown.
+pub(super) struct Screened {
+    pub(super) listing: Listing,
+    /// What the server said of itself, where that is not shown as it is.
+    pub(super) hello: Option<Arc<ServerHello>>,
+    /// What the server wrote, where that is something else.
+    pub(super) written: Option<Arc<AsWritten>>,
+}
+
+impl Screened {
+    fn unchanged(listing: Listing) -> Self {
+        Self { listing, hello: None, written: None }
+    }
+}
+
+/// Lets a listing through. Where the policy only reports, that is done later, and nobody waits for it.
+pub(super) async fn screen(
+    server: &Server,
+    hello: &Arc<ServerHello>,
+    listing: Listing,
+) -> Screened {
+    let policy = &server.definition.scan;
+    if !policy.changes_listings() {
+        return Screened::unchanged(listing);
+    }
+    let (policy, instructions) = (policy.clone(), hello.instructions.clone());
+    let written = listing.clone();
+    // A hostile list is long: the thread that everything else waits on does not read it.
+    let scan = spawn_blocking(move || {
+        let mut listing = listing;
+        let screening = policy.screen(&mut listing, instructions.as_deref());
+        (listing, screening)
+    });
+    let Ok((listing, screening)) = scan.await else {
+        // Only a defect ends it. Nothing is shown that was not looked at.
+        tracing::error!(server = %server.key, "its lists could not be scanned and are withheld");
+        return Screened::unchanged(Listing::default());
+    };
+    if !screening.has_changed() {
+        return Screened::unchanged(listing);
+    }
+    tell(server, &screening);
+    let hides_words = screening.holds_instructions();
+    let said = hides_words.then(|| Arc::new(hello.without_instructions()));
+    let instructions = hello.instructions.clone();
+    let written = Some(Arc::new(AsWritten { listing: written, instructions }));
+    Screened { listing, hello: said, written }
+}
+
+/// A hostile list must not fill the log.
+const MOST_TOLD: usize = 20;
+
+/// Each change is said once.
+fn tell(server: &Server, screening: &Screening) {
+    let mut words = Vec::new();
+    for (kind, item) in screening.held.iter().take(MOST_TOLD) {
+        let why = screening
+            .findings
+            .iter()
+            .find(|it| it.kind == *kind && it.item == *item && it.is_held());
+        let why = why.map(|finding| format!("{} ({})", finding.rule.id, finding.rule.reason));
+        words.push(format!(
+            "its {} \"{}\" is withheld by the scanner: {}; `trunkline scan` shows it, scanAllow accepts it",
+            kind.word(),
+            trunkline_catalog::name::escaped(item),
+            why.unwrap_or_default(),
+        ));
+    }
+    if let Some(more @ 1..) = screening.held.len().checked_sub(MOST_TOLD) {
+        words.push(format!("{more} more of its items are withheld by the scanner"));
+    }
+    if screening.stripped > 0 {
+        words.push(format!(
+            "what nobody can see is taken out of {} definitions; `trunkline scan` shows what it was",
+            screening.stripped
+        ));
+    }
+    for word in server.offer.new_warnings(&words) {
+        tracing::warn!(server = %server.key, "{}", shown(&word, &server.definition.secrets));
+    }
+}
