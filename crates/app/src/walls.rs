@@ -25,6 +25,7 @@ pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> Sandbo
         folder("XDG_STATE_HOME", ".local/state"),
         folder("XDG_DATA_HOME", ".local/share"),
         cache,
+        absolute("TRUNKLINE_PINS"),
         absolute("XDG_RUNTIME_DIR").map(|it| it.join("trunkline")),
         config.map(Path::to_path_buf),
     ];

@@ -274,9 +274,8 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
         calls: Default::default(),
         tool_limits: Vec::new(),
         run: Default::default(),
-        on_change: None,
+        texts: Default::default(),
         sandbox: None,
-        scan: Default::default(),
     }
 }
 

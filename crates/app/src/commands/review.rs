@@ -67,7 +67,7 @@ impl Reviewed {
             Ok(Some(record)) => ServerPins::Record(Box::new(record)),
             Err(why) => ServerPins::Unreadable(why),
         };
-        let on_change = spec.on_change.unwrap_or_default();
+        let on_change = spec.texts.on_change.unwrap_or_default();
         Self { key: spec.key.clone(), on_change, entry, pins }
     }
 

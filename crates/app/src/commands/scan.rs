@@ -160,7 +160,7 @@ fn tell(asked: &Scan, scanned: &[Scanned], environment: &Environment) -> u8 {
 
 fn tell_rules(as_json: bool) -> u8 {
     let text = if as_json {
-        let one = |rule: &trunkline_catalog::scan::Rule| {
+        let one = |rule: &trunkline_catalog::scan::ScanRule| {
             json!({ "rule": rule.id, "severity": rule.severity.word(), "points": rule.points,
                 "reason": rule.reason, "mend": rule.mend })
         };

@@ -10,8 +10,9 @@ use super::path::Path;
 use super::presets::Nameable;
 use super::problem::Problem;
 use super::read::ConfigReader;
+use super::scanning::scan_policy;
 use super::secrets::Secrets;
-use super::spec::{Rules, ServerSpec, Transport};
+use super::spec::{Rules, ServerSpec, TextRules, Transport};
 use crate::jsonc::{JsonMember, Node, Value};
 use crate::place::Span;
 
@@ -51,12 +52,13 @@ impl ConfigChecker<'_> {
         let run = self.run_rules(members, &at);
         servers.iter_mut().for_each(|server| server.run = server.run.or(run));
         let on_change = self.on_change(members, &at);
-        servers.iter_mut().for_each(|server| server.on_change = server.on_change.or(on_change));
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled: false };
         let sandbox = reader.sandbox(members, &at);
-        let scan = self.scan_policy(members, &at);
-        for server in &mut servers {
-            server.scan = std::mem::take(&mut server.scan).or(&scan);
+        let scan = scan_policy(self, members, &at);
+        for TextRules { on_change: own, scan: policy } in servers.iter_mut().map(|it| &mut it.texts)
+        {
+            *own = own.or(on_change);
+            *policy = std::mem::take(policy).or(&scan);
         }
         for server in
             servers.iter_mut().filter(|it| matches!(it.transport, Transport::Stdio { .. }))

@@ -61,5 +61,5 @@ pub use server::is_own_header;
 pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 pub use spec::{
     Config, ConfigNote, CustomTool, Era, Exposed, IdleStop, RemoteKind, Rules, RunRules,
-    ServerSpec, Share, Start, Subtool, ToolFilter, Transport, fits,
+    ServerSpec, Share, Start, Subtool, TextRules, ToolFilter, Transport, fits,
 };

@@ -43,13 +43,15 @@ pub(crate) const SCANNING: [ConfigKey; 2] = [
 const SCAN_HELP: &str = "write \"off\", \"report\", \"strip\" or \"hold\"";
 const ALLOW_HELP: &str = "write [\"RULE\", \"TOOL:RULE\"], as `trunkline scan` names them";
 
-impl ConfigChecker<'_> {
-    pub(crate) fn scan_policy(&mut self, members: &[JsonMember], at: &Path) -> ScanPolicy {
-        if self.rules == Rules::Simple {
-            return ScanPolicy::default();
-        }
-        ScanPolicy { mode: scan_mode(self, members, at), allow: scan_allow(self, members, at) }
+pub(crate) fn scan_policy(
+    check: &mut ConfigChecker<'_>,
+    members: &[JsonMember],
+    at: &Path,
+) -> ScanPolicy {
+    if check.rules == Rules::Simple {
+        return ScanPolicy::default();
     }
+    ScanPolicy { mode: scan_mode(check, members, at), allow: scan_allow(check, members, at) }
 }
 
 fn scan_mode(check: &mut ConfigChecker<'_>, members: &[JsonMember], at: &Path) -> Option<ScanMode> {

@@ -9,9 +9,10 @@ use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
 use super::read::ConfigReader;
+use super::scanning::scan_policy;
 use super::secrets::Secrets;
 use super::shape::{HTTP_TYPES, LOCAL_TYPES, SSE_TYPES};
-use super::spec::{RemoteKind, Rules, ServerSpec, Transport};
+use super::spec::{RemoteKind, Rules, ServerSpec, TextRules, Transport};
 use super::suspect::is_secret_value;
 use crate::jsonc::{JsonMember, Value};
 
@@ -48,9 +49,12 @@ impl ConfigChecker<'_> {
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
         let calls = CallRules { limits: LimitsReader(self).server(members, at), ..calls };
-        let (run, on_change) = (self.run_rules(members, at), self.on_change(members, at));
+        let run = self.run_rules(members, at);
         let tool_limits = LimitsReader(self).tools(members, at);
-        let scan = self.scan_policy(members, at);
+        let texts = TextRules {
+            on_change: self.on_change(members, at),
+            scan: scan_policy(self, members, at),
+        };
         let disabled = self.disabled(members, at);
         let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -80,9 +84,8 @@ impl ConfigChecker<'_> {
             calls,
             tool_limits,
             run,
-            on_change,
+            texts,
             sandbox,
-            scan,
         })
     }
 

@@ -62,12 +62,10 @@ pub struct ServerSpec {
     /// What its tools may have, each by itself: the first pattern that fits holds.
     pub tool_limits: Vec<ToolLimits>,
     pub run: RunRules,
-    /// `None`: the default.
-    pub on_change: Option<OnChange>,
+    /// What is done about what it says to models.
+    pub texts: TextRules,
     /// The walls around it, if it is a command; `None`: as whoever starts it decides.
     pub sandbox: Option<SandboxRules>,
-    /// What is done about texts that lie.
-    pub scan: ScanPolicy,
 }
 
 impl ServerSpec {
@@ -75,6 +73,15 @@ impl ServerSpec {
     pub fn file_id(key: &str) -> String {
         format!("file:{key}")
     }
+}
+
+/// What is done about the texts that a server gives to models.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextRules {
+    /// When it defines something in another way than before. `None`: the default.
+    pub on_change: Option<OnChange>,
+    /// About texts that lie.
+    pub scan: ScanPolicy,
 }
 
 /// When a server runs; what it does not say is decided by who starts it.

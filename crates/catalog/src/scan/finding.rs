@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::listing::ListKind;
 use crate::name::is_hidden;
-use crate::scan::rules::Rule;
+use crate::scan::rules::ScanRule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -81,7 +81,7 @@ pub enum Confidence {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    pub rule: &'static Rule,
+    pub rule: &'static ScanRule,
     pub severity: Severity,
     pub confidence: Confidence,
     pub kind: ItemKind,

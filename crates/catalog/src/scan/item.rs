@@ -8,7 +8,7 @@ use crate::scan::fold::is_mixed;
 use crate::scan::hidden::hidden;
 use crate::scan::likeness::likeness;
 use crate::scan::phrases::ConceptSet;
-use crate::scan::rules::{FieldRole, Rule, RuleSet, RuleTest, rule, rule_set};
+use crate::scan::rules::{FieldRole, RuleSet, RuleTest, ScanRule, rule, rule_set};
 use crate::scan::sentences::{SentenceMarks, holds};
 use crate::scan::tokens::{TokenBuffer, shape};
 
@@ -30,7 +30,7 @@ const NO_WORDS: [&str; 12] = [
 
 /// Where a rule held first.
 struct Hit {
-    rule: &'static Rule,
+    rule: &'static ScanRule,
     pointer: String,
     excerpt: String,
 }
@@ -240,7 +240,7 @@ impl<'c> ItemScan<'c> {
         }
     }
 
-    fn hit_rule(&mut self, rule: &'static Rule, place: &str, pointer: &dyn Fn() -> String) {
+    fn hit_rule(&mut self, rule: &'static ScanRule, place: &str, pointer: &dyn Fn() -> String) {
         if self.hits.iter().all(|hit| !std::ptr::eq(hit.rule, rule)) {
             self.hits.push(Hit { rule, pointer: pointer(), excerpt: excerpt(place) });
         }
@@ -275,7 +275,7 @@ impl<'c> ItemScan<'c> {
 
     fn finding(
         &self,
-        rule: &'static Rule,
+        rule: &'static ScanRule,
         (severity, confidence): (Severity, Confidence),
         hit: &Hit,
         signs: Vec<&'static str>,

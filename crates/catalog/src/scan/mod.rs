@@ -30,7 +30,7 @@ use item::ItemScan;
 pub use finding::{Confidence, Finding, ItemKind, Severity};
 pub use names::{ScannedServer, scan_catalog};
 pub use policy::{ScanMode, ScanPolicy, Screening};
-pub use rules::{Rule, rule, rules};
+pub use rules::{ScanRule, rule, rules};
 pub use strip::{strip_definition, strip_text};
 
 /// Findings of one listing: a hostile server must not fill the memory with them.

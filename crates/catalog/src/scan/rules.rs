@@ -9,7 +9,7 @@ use crate::scan::phrases::{ConceptPlace, ConceptSet, Phrases};
 
 /// One rule, as whoever meets a finding needs to know it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct ScanRule {
     pub id: String,
     /// What a finding by this rule alone is.
     pub severity: Severity,
@@ -49,7 +49,7 @@ pub(super) enum FieldRole {
 }
 
 pub(super) struct RuleSet {
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<ScanRule>,
     by_id: HashMap<String, usize>,
     pub(super) phrases: Phrases,
     pub(super) secret_paths: Vec<String>,
@@ -74,12 +74,12 @@ pub(super) fn rule_set() -> &'static RuleSet {
 }
 
 /// Every rule there is.
-pub fn rules() -> &'static [Rule] {
+pub fn rules() -> &'static [ScanRule] {
     &RULES.rules
 }
 
 /// The rule of this id.
-pub fn rule(id: &str) -> Option<&'static Rule> {
+pub fn rule(id: &str) -> Option<&'static ScanRule> {
     RULES.by_id.get(id).and_then(|at| RULES.rules.get(*at))
 }
 
@@ -128,7 +128,7 @@ impl RuleSet {
     }
 }
 
-fn read_rule(node: &Node, bits: &HashMap<String, ConceptSet>) -> Option<Rule> {
+fn read_rule(node: &Node, bits: &HashMap<String, ConceptSet>) -> Option<ScanRule> {
     let own = |key| string(member(node, key));
     let test = if let Some(contains) = member(node, "contains") {
         RuleTest::Contains(texts(Some(contains)).map(str::to_lowercase).collect())
@@ -149,7 +149,7 @@ fn read_rule(node: &Node, bits: &HashMap<String, ConceptSet>) -> Option<Rule> {
     } else {
         RuleTest::Detector
     };
-    Some(Rule {
+    Some(ScanRule {
         id: own("id")?.to_owned(),
         severity: Severity::read(own("severity")?)?,
         points: number(member(node, "points")).unwrap_or_default(),

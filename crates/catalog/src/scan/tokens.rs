@@ -36,7 +36,7 @@ pub(super) struct Token<'t> {
 #[derive(Debug, Default)]
 pub(super) struct TokenBuffer {
     letters: String,
-    parts: Vec<Part>,
+    parts: Vec<WordPart>,
     sentence: usize,
     /// The last chunk ended a sentence.
     ended: bool,
@@ -44,7 +44,7 @@ pub(super) struct TokenBuffer {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct WordPart {
     from: usize,
     to: usize,
     shape: u16,
@@ -91,7 +91,7 @@ impl TokenBuffer {
     }
 
     pub(super) fn get(&self, at: usize) -> Option<Token<'_>> {
-        let Part { from, to, shape, start, sentence, .. } = *self.parts.get(at)?;
+        let WordPart { from, to, shape, start, sentence, .. } = *self.parts.get(at)?;
         Some(Token { text: self.letters.get(from..to)?, shape, start, sentence })
     }
 
@@ -103,7 +103,7 @@ impl TokenBuffer {
 
     /// Where the sentence stands in the text.
     pub(super) fn span_of(&self, sentence: usize) -> (usize, usize) {
-        let inside = |part: &&Part| part.sentence == sentence && part.end > 0;
+        let inside = |part: &&WordPart| part.sentence == sentence && part.end > 0;
         let start = self.parts.iter().find(inside).map_or(0, |part| part.start);
         let end = self.parts.iter().rev().find(inside).map_or(0, |part| part.end);
         (start, end)
@@ -224,7 +224,7 @@ impl TokenBuffer {
         let from = self.letters.len();
         self.letters.push_str(text);
         let to = self.letters.len();
-        self.parts.push(Part { from, to, shape, start, end, sentence: self.sentence });
+        self.parts.push(WordPart { from, to, shape, start, end, sentence: self.sentence });
     }
 }
 

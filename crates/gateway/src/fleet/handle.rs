@@ -127,7 +127,7 @@ impl Fleet {
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
                 // Filter, limits and name do not touch the process: they change while it runs.
                 same.set_filter(&spec.filter);
-                set_on_change(same, spec.on_change);
+                set_on_change(same, spec.texts.on_change);
                 same.definition.meters.set(spec.calls.limits, &spec.tool_limits);
                 same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));

@@ -409,9 +409,8 @@ mod tests {
             calls,
             tool_limits: Vec::new(),
             run: Default::default(),
-            on_change: None,
+            texts: Default::default(),
             sandbox: None,
-            scan: Default::default(),
         };
         Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }

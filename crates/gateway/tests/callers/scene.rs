@@ -241,8 +241,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         calls: CallRules::default(),
         tool_limits: Vec::new(),
         run: Default::default(),
-        on_change: None,
+        texts: Default::default(),
         sandbox: None,
-        scan: Default::default(),
     }
 }

@@ -150,9 +150,8 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         calls,
         tool_limits: Vec::new(),
         run: Default::default(),
-        on_change: None,
+        texts: Default::default(),
         sandbox: None,
-        scan: Default::default(),
     }
 }
 

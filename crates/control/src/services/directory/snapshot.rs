@@ -94,7 +94,7 @@ impl ServerDirectory {
                 origin: ServerOrigin::File {
                     transport: spec.transport.clone(),
                     calls: spec.calls,
-                    on_change: spec.on_change,
+                    on_change: spec.texts.on_change,
                     times: times(&spec.id),
                 },
             };

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::{Era, RunRules, ServerSpec, Share, ToolFilter};
-use trunkline_catalog::scan::ScanPolicy;
+use trunkline_catalog::config::{Era, RunRules, ServerSpec, Share, TextRules, ToolFilter};
 use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::ServerRecord;
 
@@ -202,10 +201,9 @@ impl Reconciler {
             calls: connection.calls,
             tool_limits: Vec::new(),
             run: RunRules::default(),
-            on_change: connection.on_change,
+            texts: TextRules { on_change: connection.on_change, ..TextRules::default() },
             // The operator decides, for all that are registered.
             sandbox: None,
-            scan: ScanPolicy::default(),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use trunkline_catalog::config::{
-    CallRules, Era, RunRules, SandboxRules, Secrets, Share, Start, Transport,
+    CallRules, Era, RunRules, SandboxRules, Secrets, ServerSpec, Share, Start, Transport,
 };
 use trunkline_catalog::scan::ScanPolicy;
 
@@ -36,6 +36,21 @@ pub(crate) struct ServerDefinition {
     pub(in crate::upstream) sandbox: Option<SandboxRules>,
     /// What is done about texts that lie.
     pub(crate) scan: ScanPolicy,
+}
+
+impl ServerDefinition {
+    /// Would `spec` start the same thing? Limits are not compared: they change while it runs.
+    pub(super) fn is_same(&self, spec: &ServerSpec) -> bool {
+        self.transport == spec.transport
+            && self.share == spec.share
+            && self.era == spec.era
+            && self.guarded == spec.guarded
+            && self.login == spec.login
+            && self.calls.without_limits() == spec.calls.without_limits()
+            && self.run == spec.run
+            && self.sandbox == spec.sandbox
+            && self.scan == spec.texts.scan
+    }
 }
 
 /// How the servers of a gateway are run, where their entries do not say it.

@@ -80,8 +80,8 @@ impl ServerOffer {
         let (remembered, listing) = Remembered::read(listings, spec);
         let (mut listing, told) = listing.unzip();
         // What was remembered may be from before the config asked for it.
-        if let Some(listing) = listing.as_mut().filter(|_| spec.scan.changes_listings()) {
-            spec.scan.screen(listing, None);
+        if let Some(listing) = listing.as_mut().filter(|_| spec.texts.scan.changes_listings()) {
+            spec.texts.scan.screen(listing, None);
         }
         let offered = new.admit_remembered(spec, &remembered, listing);
         // Only where calls wait for their server: a tool is not listed that cannot be called.

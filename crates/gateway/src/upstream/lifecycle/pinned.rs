@@ -77,7 +77,7 @@ impl ServerPins {
             told: AtomicUsize::new(0),
             unkept: Mutex::default(),
         };
-        pins.set_policy(spec.on_change);
+        pins.set_policy(spec.texts.on_change);
         pins
     }
 

@@ -79,8 +79,8 @@ async fn publish(
     server.refuse_outdated(&listing);
     server.remember(hello, &listed, &told);
     let tools = listing.tools().len();
-    let connection = Arc::clone(connection);
-    let live = Live { connection, listing, listed, hello: told, written };
+    let running = Arc::clone(connection);
+    let live = Live { connection: running, listing, listed, hello: told, written };
     // The order matters: the connection is there before the lists name it (`bump`), and waiting
     // calls are let in last.
     server.set_live(Some(live));

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{CallRules, ServerSpec, ToolFilter, Transport};
+use trunkline_catalog::config::{CallRules, ServerSpec, TextRules, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
 
 use crate::call::{Asker, Audience, CallRecord, Rejected, ReplyTo};
@@ -113,11 +113,10 @@ impl Server {
             calls: spec.calls,
             run: spec.run,
             sandbox: spec.sandbox,
-            scan: spec.scan,
+            scan: spec.texts.scan,
         });
-        let filter = Mutex::new(Arc::new(spec.filter));
         let new = Self::of(key, definition, audience, provisions.clone(), offer);
-        Self { bearer, wait_queue: room, filter, ..new }
+        Self { bearer, wait_queue: room, filter: Mutex::new(Arc::new(spec.filter)), ..new }
     }
 
     fn of(
@@ -176,22 +175,14 @@ impl Server {
 
     /// Would `spec` start the same thing, by whatever name?
     pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
-        **self.key.id() == *spec.id
-            && self.definition.transport == spec.transport
-            && self.definition.share == spec.share
-            && self.definition.era == spec.era
-            && self.definition.guarded == spec.guarded
-            && self.definition.login == spec.login
-            && self.definition.calls.without_limits() == spec.calls.without_limits()
-            && self.definition.run == spec.run
-            && self.definition.sandbox == spec.sandbox
-            && self.definition.scan == spec.scan
+        **self.key.id() == *spec.id && self.definition.is_same(spec)
     }
 
     /// What it was made of.
     pub(crate) fn spec(&self) -> ServerSpec {
         // Not the definition's: they may have changed since it was made.
         let (limits, tool_limits) = self.definition.meters.rules();
+        let scan = self.definition.scan.clone();
         ServerSpec {
             id: self.key.id().to_string(),
             key: self.key.to_string(),
@@ -206,9 +197,8 @@ impl Server {
             calls: CallRules { limits, ..self.definition.calls },
             tool_limits,
             run: self.definition.run,
-            on_change: self.offer.pins.on_change(),
+            texts: TextRules { on_change: self.offer.pins.on_change(), scan },
             sandbox: self.definition.sandbox.clone(),
-            scan: self.definition.scan.clone(),
         }
     }
 
