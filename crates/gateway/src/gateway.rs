@@ -24,7 +24,7 @@ use crate::front::{self, http::HttpOptions, socket::SocketOrder};
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
 use crate::limiter::Limiter;
-use crate::limits::{FIRST_WORD, LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
+use crate::limits::{FIRST_WORD, LAST_GRANT, LAST_RECORD, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pins::PinHome;
@@ -330,6 +330,10 @@ impl Gateway {
         // Behind the servers: until they are gone, their calls have deadlines and their processes
         // are collected.
         self.housekeeping.shutdown().await;
+        if let Some(listings) = &self.fleet.services.listings {
+            // Elapsed: a slow disk; the servers are asked anew.
+            drop(timeout(LAST_RECORD, listings.written()).await);
+        }
         if let Some(logins) = &self.logins {
             // Elapsed: the issuer takes too long; the next login grants anew.
             drop(timeout(LAST_GRANT, logins.close()).await);

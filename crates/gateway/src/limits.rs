@@ -349,6 +349,8 @@ pub(crate) const LINGER: Duration = Duration::from_secs(5);
 pub(crate) const TAKEN: Duration = Duration::from_secs(30);
 /// For a server of the older transport to say where to post to.
 pub(crate) const ENDPOINT_EVENT: Duration = Duration::from_secs(10);
+/// For what servers have listed to be written, at the end.
+pub(crate) const LAST_RECORD: Duration = Duration::from_secs(2);
 /// For a token that is being renewed at the end: its predecessor is of no use any more.
 pub(crate) const LAST_GRANT: Duration = Duration::from_secs(5);
 /// For a server to hear that its session ends.

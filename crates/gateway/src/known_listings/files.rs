@@ -6,11 +6,13 @@ use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
+use tokio_util::task::TaskTracker;
 
 use crate::known_listings::cached::{CachedListing, CachedRecord};
 use crate::known_listings::record::UnreadRecord;
@@ -24,6 +26,8 @@ pub struct KnownListings {
     config_changed: Option<SystemTime>,
     /// That nothing can be written was logged.
     complained: AtomicBool,
+    /// Records that are being written.
+    writes: TaskTracker,
 }
 
 const RECORD: &str = "json";
@@ -32,7 +36,12 @@ const TEMPORARY: &str = "tmp";
 impl KnownListings {
     /// The directory is made when the first record is written.
     pub fn in_directory(directory: PathBuf) -> Self {
-        Self { directory, config_changed: None, complained: AtomicBool::new(false) }
+        Self {
+            directory,
+            config_changed: None,
+            complained: AtomicBool::new(false),
+            writes: TaskTracker::new(),
+        }
     }
 
     /// What was heard before this moment is listed, and its servers are asked again.
@@ -67,6 +76,19 @@ impl KnownListings {
                 None
             }
         }
+    }
+
+    /// Replaces what is remembered of this entry, without anybody waiting for it.
+    pub(crate) fn write_soon(self: &Arc<Self>, entry: EntryId, listing: KnownListing) {
+        let listings = Arc::clone(self);
+        drop(self.writes.spawn_blocking(move || listings.write(&entry, &listing)));
+    }
+
+    /// Waits for what is being written. A runtime that ends forgets work that no thread has begun: a command that
+    /// has listed a server would not be remembered.
+    pub(crate) async fn written(&self) {
+        self.writes.close();
+        self.writes.wait().await;
     }
 
     /// Replaces what is remembered of this entry. Blocks: not for the threads that move messages.

@@ -6,7 +6,6 @@ use trunkline_catalog::pins::{Choice, Decided, Decision, FieldDiff, LineChange};
 
 use crate::access::Action;
 use crate::api::answer::ApiResponse;
-use crate::api::fault::{Pointer, RequestFault};
 use crate::api::input::{Declared, ON_CHANGES};
 use crate::api::parameters::SERVER_ID;
 use crate::api::problem::{Kind, Problem};
@@ -75,7 +74,7 @@ const fn decision(id: &'static str, path: &'static str, handler: Handler) -> Rou
         ])
 }
 
-const ITEM: Schema = text(1, 4000, TextFormat::Prose);
+const ITEM: Schema = text(1, 4000, TextFormat::SeenDefinition);
 
 request! {
     /// The definitions that are decided on.
@@ -83,29 +82,13 @@ request! {
     struct Items as "ReviewItems" {
         /// Each as `KIND:NAME@HASH`, or `instructions@HASH`: what was seen, with at least eight digits of its hash.
         #[example = ["tool:create_issue@8b1c2d3e"]]
-        pub items: Vec<String> => Schema::List { of: &ITEM, most: 1000 },
+        pub items: Vec<String> => Schema::List { of: &ITEM, least: 1, most: 1000 },
     }
 }
 
 impl Items {
     fn read(body: &Declared<'_>) -> Result<Vec<Choice>, Problem> {
-        let read: Self = body.read_and_check(|items: &Self, faults| {
-            let at = Pointer::root().key("items");
-            if items.items.is_empty() && faults.is_empty() {
-                faults.push(RequestFault::at(&at, "must not be empty"));
-            }
-            for (place, item) in items.items.iter().enumerate() {
-                let choice = Choice::read(item);
-                if choice.kind.is_none() || choice.hash.is_none() {
-                    let fault = RequestFault::at(&at.index(place), "does not say what was seen");
-                    faults.push(
-                        fault.hint(
-                            "write `KIND:NAME@HASH` as GET /api/v1/reviews shows it in `item`",
-                        ),
-                    );
-                }
-            }
-        })?;
+        let read: Self = body.read()?;
         Ok(read.items.iter().map(|item| Choice::read(item)).collect())
     }
 }

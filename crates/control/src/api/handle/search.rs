@@ -49,7 +49,7 @@ async fn search(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 /// How many are found where the request does not say.
 const USUAL: usize = 10;
 
-const SERVERS: Schema = Schema::List { of: &text(1, 200, TextFormat::Line), most: 1000 };
+const SERVERS: Schema = Schema::List { of: &text(1, 200, TextFormat::Line), least: 0, most: 1000 };
 
 request! {
     /// What is looked for.

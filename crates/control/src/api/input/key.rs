@@ -11,7 +11,8 @@ use trunkline_catalog::config::LimitRules;
 
 words! { for Role, name: "viewer", "caller", "operator", "admin" }
 
-const PATTERNS: Schema = Schema::List { of: &text(1, 512, TextFormat::ToolPattern), most: 1000 };
+const PATTERNS: Schema =
+    Schema::List { of: &text(1, 512, TextFormat::ToolPattern), least: 0, most: 1000 };
 
 request! {
     /// A key to be made.

@@ -9,7 +9,7 @@ use crate::api::schema::{
 pub use crate::secrets::OAuthClient;
 use crate::secrets::SECRET_SHOWN;
 
-const SCOPES: Schema = Schema::List { of: &text(1, 256, TextFormat::Line), most: 100 };
+const SCOPES: Schema = Schema::List { of: &text(1, 256, TextFormat::Line), least: 0, most: 100 };
 
 request! {
     /// For servers that want a login: a client that was registered by hand, and what to ask for.

@@ -55,7 +55,7 @@ const HEADER_NAME: TextRule = TextRule { least: 1, most: 200, format: TextFormat
 const HEADER_VALUE: Schema = text(0, 16_000, TextFormat::HeaderValue);
 const VARIABLE_NAME: TextRule = TextRule { least: 1, most: 200, format: TextFormat::VariableName };
 const VARIABLE_VALUE: Schema = text(0, 32_000, TextFormat::Value);
-const ARGUMENTS: Schema = Schema::List { of: &VARIABLE_VALUE, most: 1000 };
+const ARGUMENTS: Schema = Schema::List { of: &VARIABLE_VALUE, least: 0, most: 1000 };
 
 pub(super) const NAME: Field = required(
     "name",

@@ -29,7 +29,7 @@ request! {
     pub struct SetSkills as "SetSkills" {
         /// One to three.
         #[example = ["issue_tracking", "code_management"]]
-        pub skill_ids: Vec<String> => Schema::List { of: &ID, most: MOST_SKILLS },
+        pub skill_ids: Vec<String> => Schema::List { of: &ID, least: 0, most: MOST_SKILLS },
         /// What it is mostly about; the first one, unless said otherwise.
         pub primary_skill_id?: String => Schema::Nullable(&ID),
     }

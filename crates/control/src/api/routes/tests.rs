@@ -26,7 +26,7 @@ fn every_route_has_its_least_role() {
         "getMe" | "getOpenApi" | "getDocs" | "getDocsStyle" | "getMetrics" | "getOverview"
         | "getServerDetails" | "streamEvents" | "listServers" | "getServer" | "getServerHealth"
         | "listServerTools" | "listTools" | "getTool" | "searchTools" | "listSkills"
-        | "getToolSkills" => Some(Viewer),
+        | "getToolSkills" | "listFindings" => Some(Viewer),
         "callTool" => Some(Caller),
         "registerServer" | "patchServer" | "deleteServer" | "connectServer"
         | "disconnectServer" | "loginServer" | "logoutServer" | "putSkill" | "deleteSkill"
@@ -34,7 +34,7 @@ fn every_route_has_its_least_role() {
         | "listReviews" | "approveDefinitions" | "rejectDefinitions" | "clearToolSkills"
         | "classifyTool" | "listSecrets" | "listClients" | "getServerStderr" | "getSettings"
         | "listAudit" => Some(Operator),
-        "createKey" | "listKeys" | "revokeKey" => Some(Admin),
+        "createKey" | "listKeys" | "limitKey" | "revokeKey" => Some(Admin),
         "putSecret" | "deleteSecret" => Some(Admin),
         id => panic!("say here who may {id}"),
     };

@@ -25,7 +25,10 @@ pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Reques
         (Schema::Number { least, most }, Value::Number(number)) => {
             faults.extend(number_fault(number, *least, *most).map(|it| RequestFault::at(at, it)));
         }
-        (Schema::List { of, most }, Value::Array(items)) => {
+        (Schema::List { of, least, most }, Value::Array(items)) => {
+            if items.len() < *least {
+                faults.push(RequestFault::at(at, "must not be empty"));
+            }
             if items.len() > *most {
                 faults.push(RequestFault::at(at, format!("has more than {most} elements")));
             }
@@ -267,7 +270,7 @@ mod tests {
                 optional("colour", Schema::Enum(&COLOUR), ""),
                 optional("count", Schema::Integer { least: 1, most: 100 }, ""),
                 optional("note", Schema::Nullable(&text(0, 3, TextFormat::Prose)), ""),
-                optional("list", Schema::List { of: &Schema::Bool, most: 2 }, ""),
+                optional("list", Schema::List { of: &Schema::Bool, least: 0, most: 2 }, ""),
                 optional("pairs", Schema::Map(&PAIRS), ""),
                 optional("inner", Schema::Object(&INNER), ""),
                 optional("ratio", number(), ""),

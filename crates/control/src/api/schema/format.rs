@@ -2,6 +2,7 @@
 
 use trunkline_catalog::config::is_own_header;
 use trunkline_catalog::name::{NameFault, admissible};
+use trunkline_catalog::pins::{Choice, DefinitionKind};
 use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
 
 use crate::access::Pattern;
@@ -34,6 +35,8 @@ pub enum TextFormat {
     /// RFC 3339.
     Time,
     Cursor,
+    /// A definition that somebody has seen: `tool:NAME@HASH`, `instructions@HASH`.
+    SeenDefinition,
 }
 
 impl TextFormat {
@@ -97,6 +100,9 @@ impl TextFormat {
                 with("is not a time", "write it as 2027-01-31T12:00:00Z (RFC 3339)")
             }
             Self::Time => None,
+            Self::SeenDefinition => {
+                (!is_seen(text)).then(|| ("does not say what was seen".to_owned(), Some(SEEN_HINT)))
+            }
         }
     }
 
@@ -123,6 +129,9 @@ impl TextFormat {
                 r"^(\*|([^.\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+\.([^\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+)$",
             ),
             Self::Cursor => Some(r"^[0-9a-f]+$"),
+            Self::SeenDefinition => Some(
+                r"^(instructions|(tool|prompt|template):[^\u0000-\u001f\u007f-\u009f]+)@[0-9A-Fa-f]{8,64}$",
+            ),
         }
     }
 
@@ -134,6 +143,22 @@ impl TextFormat {
         }
     }
 }
+
+const SEEN_HINT: &str = "write `KIND:NAME@HASH` as GET /api/v1/reviews shows it in `item`";
+
+fn is_seen(text: &str) -> bool {
+    let choice = Choice::read(text);
+    let is_whole = match choice.kind {
+        None => false,
+        Some(DefinitionKind::Instructions) => choice.name.is_empty(),
+        Some(_) => !choice.name.is_empty(),
+    };
+    let is_hash = choice.hash.is_some_and(|hash| hash.len() <= LONGEST_HASH);
+    is_whole && is_hash && !text.contains(char::is_control)
+}
+
+/// Digits of a whole hash.
+const LONGEST_HASH: usize = 64;
 
 const REFERENCE: Option<&str> = Some("write `${NAME}`, `${NAME:-default}` or `${secret:NAME}`");
 
@@ -274,6 +299,13 @@ mod tests {
             (TextFormat::Time, "2027-01-31T12:00:00Z", None),
             (TextFormat::Time, "tomorrow", Some("not a time")),
             (TextFormat::Any, "\0", None),
+            (TextFormat::SeenDefinition, "tool:a@b@8b1c2d3e", None),
+            (TextFormat::SeenDefinition, "instructions@8B1C2D3E", None),
+            (TextFormat::SeenDefinition, "tool:add", Some("what was seen")),
+            (TextFormat::SeenDefinition, "tool:@8b1c2d3e", Some("what was seen")),
+            (TextFormat::SeenDefinition, "add@8b1c2d3e", Some("what was seen")),
+            (TextFormat::SeenDefinition, "instructions:x@8b1c2d3e", Some("what was seen")),
+            (TextFormat::SeenDefinition, "tool:a\nb@8b1c2d3e", Some("what was seen")),
         ] {
             check(form, text, expected);
         }

@@ -18,10 +18,7 @@ pub fn json_schema(schema: &Schema) -> Value {
             json!({"type": "number", "minimum": least, "maximum": most})
         }
         Schema::Number { .. } => json!({"type": "number", "minimum": 0}),
-        Schema::List { of, most: usize::MAX } => json!({"type": "array", "items": json_schema(of)}),
-        Schema::List { of, most } => {
-            json!({"type": "array", "items": json_schema(of), "maxItems": most})
-        }
+        Schema::List { of, least, most } => list(of, *least, *most),
         Schema::Map(map) => self::map(map),
         Schema::Object(object) => reference(object.name),
         Schema::Tagged(variants) => reference(variants.name),
@@ -100,6 +97,19 @@ fn one_of(variants: &TaggedObjects) -> Value {
     })
 }
 
+fn list(of: &Schema, least: usize, most: usize) -> Value {
+    let mut members = Members::new();
+    members.insert("type".to_owned(), "array".into());
+    members.insert("items".to_owned(), json_schema(of));
+    if least > 0 {
+        members.insert("minItems".to_owned(), least.into());
+    }
+    if most < usize::MAX {
+        members.insert("maxItems".to_owned(), most.into());
+    }
+    Value::Object(members)
+}
+
 fn map(map: &MapSchema) -> Value {
     json!({
         "type": "object",
@@ -159,7 +169,11 @@ mod tests {
         "Tree",
         "a tree",
         &[
-            required("leaves", Schema::List { of: &Schema::Object(&LEAF), most: 3 }, "all of them"),
+            required(
+                "leaves",
+                Schema::List { of: &Schema::Object(&LEAF), least: 0, most: 3 },
+                "all of them",
+            ),
             optional("kind", Schema::Nullable(&Schema::Enum(&WORDS)), ""),
         ],
     );

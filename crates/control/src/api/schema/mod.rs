@@ -35,6 +35,8 @@ pub enum Schema {
     },
     List {
         of: &'static Schema,
+        /// 0, or 1: it must not be empty.
+        least: usize,
         most: usize,
     },
     Map(&'static MapSchema),
@@ -188,5 +190,5 @@ pub const fn number() -> Schema {
 
 /// A list in an answer: only what Trunkline reads has a bound.
 pub const fn list(of: &'static Schema) -> Schema {
-    Schema::List { of, most: usize::MAX }
+    Schema::List { of, least: 0, most: usize::MAX }
 }

@@ -41,9 +41,10 @@ answer! {
 
 pub(in crate::api) const IS_CLASSIFIED: &str =
     "False: it could not be classified. Null: that was not tried yet.";
-pub(in crate::api) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
+pub(in crate::api) const SKILL_IDS: Schema =
+    Schema::List { of: &any_text(), least: 0, most: MOST_SKILLS };
 pub(in crate::api) const ASSIGNED_SKILLS: Schema =
-    Schema::List { of: &Schema::Object(&ASSIGNED), most: MOST_SKILLS };
+    Schema::List { of: &Schema::Object(&ASSIGNED), least: 0, most: MOST_SKILLS };
 
 const ASSIGNED: ObjectSchema = ObjectSchema::answer(
     "AssignedSkill",

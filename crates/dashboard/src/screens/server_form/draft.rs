@@ -268,7 +268,7 @@ mod tests {
             same.change(&server),
             Ok(json!({"name": "a", "auto_connect": true, "description": null, "call_timeout": 5,
                 "max_concurrency": null, "calls_per_second": null, "burst": null,
-                "open_calls": null, "result_bytes_per_minute": null,
+                "open_calls": null, "result_bytes_per_minute": null, "on_change": null,
                 "connection_config": {"url": "https://h/mcp", "headers": {}}}))
         );
         let other = ServerDraft { headers: "B: new\nC: ***".to_owned(), ..same };

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio::task::spawn_blocking;
 use trunkline_catalog::config::{Secrets, ServerSpec};
 use trunkline_catalog::{ListKind, Listing};
 
@@ -100,8 +99,7 @@ impl Remembered {
         let (first_seen, last_seen) = (heard.first_seen, heard.last_seen);
         *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(shown) });
         drop(last);
-        let (listings, entry) = (Arc::clone(&self.listings), self.entry.clone());
-        drop(spawn_blocking(move || listings.write(&entry, &heard)));
+        self.listings.write_soon(self.entry.clone(), heard);
     }
 }
 
