@@ -156,8 +156,13 @@ impl Room {
 
     /// Another program with the same command line.
     pub fn program(&self, program: &Path, flags: &[&str]) -> Command {
+        self.program_of(program, &self.path("mcp.json"), flags)
+    }
+
+    /// … and with another config.
+    pub fn program_of(&self, program: &Path, config: &Path, flags: &[&str]) -> Command {
         let mut command = Command::new(program);
-        command.arg("--config").arg(self.path("mcp.json")).args(flags);
+        command.arg("--config").arg(config).args(flags);
         self.mark(&mut command);
         command.env_remove("MCP_PROXY_CONFIG_PATH").env(CACHE, self.fresh_cache());
         command

@@ -89,6 +89,8 @@ fn a_change_is_held_until_an_operator_approves_it() {
     let limited = platform.rest(limited["key"].as_str());
     assert_eq!(limited.get(REVIEWS).is(200)["total"], 0);
     limited.post(&decide(&id, "approve"), &items).problem(403, "forbidden");
+    let server = format!("/api/v1/aggregator/servers/{id}");
+    limited.patch(&server, &json!({ "on_change": "allow" })).problem(403, "forbidden");
     let rest = platform.rest(Some(&platform.key("operator")));
     let unseen = json!({ "items": ["tool:add@0000000000000000"] });
     rest.post(&decide(&id, "approve"), &unseen).problem(409, "changed-again");
@@ -163,7 +165,7 @@ fn pins_outlive_a_restart_and_an_edit_changes_the_policy() {
 }
 
 #[test]
-fn a_decision_at_one_replica_is_obeyed_by_the_other() {
+fn of_two_replicas_each_obeys_a_decision_at_the_other() {
     let database = Database::new();
     let room = Room::new();
     let service = service(&room);

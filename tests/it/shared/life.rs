@@ -219,6 +219,33 @@ fn an_edited_config_reaches_every_client() {
 }
 
 #[test]
+fn a_link_that_leads_elsewhere_takes_nobody_along() {
+    let room = house();
+    let other = room.fake("b").tool("new", kit::say::echo()).entry();
+    room.write("other.json", serde_json::json!({ "mcpServers": { "b": other } }).to_string());
+    let link = room.path("link.json");
+    std::os::unix::fs::symlink(room.path("mcp.json"), &link).expect("a link");
+    // As `Room::start`: flags are a part of what a runtime is for.
+    let by_link = || {
+        let flags = ["--start-timeout", "25"];
+        let client = Client::spawn(room.program_of(&kit::bin::trunkline(), &link, &flags));
+        client.initialize("2025-11-25");
+        client
+    };
+    let first = by_link();
+    first.list();
+    let second = room.start_ready(&[]);
+    assert_eq!(server_of(&first), server_of(&second), "one file, one runtime");
+    std::fs::remove_file(&link).expect("the link");
+    std::os::unix::fs::symlink(room.path("other.json"), &link).expect("a link");
+    let third = by_link();
+    third.wait_list("the new file's tool", LIMIT, |names| names.contains(&"b:new".to_owned()));
+    assert_eq!(server_of(&first), server_of(&second));
+    let fourth = room.start_ready(&[]);
+    assert_eq!(server_of(&fourth), server_of(&second), "the file is what it was");
+}
+
+#[test]
 fn another_program_has_another_runtime_and_the_old_one_serves_its_clients() {
     let room = house();
     let first = room.start_ready(&["--linger", "600"]);

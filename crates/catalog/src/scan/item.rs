@@ -97,7 +97,11 @@ impl<'c> ItemScan<'c> {
         }
         let key = field.key_before(0).or_else(|| field.key_before(1)).unwrap_or_default();
         if matches!(field.first_key(), "name") {
-            return self.own_name(&field.text, &pointer);
+            self.own_name(&field.text, &pointer);
+            // Those of resources and templates are sentences as well: a URI is what they are called by.
+            if !matches!(self.kind, ItemKind::Resource | ItemKind::Template) {
+                return;
+            }
         }
         if NO_WORDS.contains(&key) || matches!(field.first_key(), "icons" | "uri" | "uriTemplate") {
             return self.hidden(&field.text, &pointer);

@@ -19,9 +19,12 @@ pub(crate) struct Meters<'a> {
 const SCOPES: usize = 4;
 
 /// An open call, as the meters count it: it ends when this is dropped.
-// Inline: nothing is allocated for a call.
+// Boxed: every call carries one, and most have no limit; then it is a null pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Permit([Option<Arc<Meter>>; SCOPES]);
+pub(crate) struct Permit(Option<Box<HeldMeters>>);
+
+/// Those that have counted the call.
+type HeldMeters = [Option<Arc<Meter>>; SCOPES];
 
 /// Where the holder of a call keeps its permit. Not shared between threads, as the call itself.
 #[derive(Default)]
@@ -84,9 +87,9 @@ fn admit_at(
     for (scope, meter) in limited.clone() {
         meter.check(now).map_err(|too_much| refuse(scope, meter, too_much))?;
     }
-    let mut permit = Permit::default();
+    let mut permit = Box::new(HeldMeters::default());
     let mut taken: [Option<Taken>; SCOPES] = [None; SCOPES];
-    for ((scope, meter), (held, gone)) in limited.zip(permit.0.iter_mut().zip(&mut taken)) {
+    for ((scope, meter), (held, gone)) in limited.zip(permit.iter_mut().zip(&mut taken)) {
         match meter.take(now) {
             Ok(got) => {
                 *gone = Some(got);
@@ -94,14 +97,15 @@ fn admit_at(
             }
             // Another thread was quicker.
             Err(too_much) => {
-                for (meter, taken) in permit.0.iter().flatten().zip(taken.iter().flatten()) {
+                for (meter, taken) in permit.iter().flatten().zip(taken.iter().flatten()) {
                     meter.give_back(*taken);
                 }
+                drop(Permit(Some(permit))); // it is not open there any more
                 return Err(refuse(scope, meter, too_much));
             }
         }
     }
-    Ok(permit)
+    Ok(Permit(Some(permit)))
 }
 
 #[cold]
@@ -114,15 +118,17 @@ fn refuse(scope: LimitScope, meter: &Meter, too_much: TooMuch) -> Box<Exceeded> 
 impl Permit {
     /// The call has a result of so many bytes.
     pub(crate) fn charge(&self, bytes: usize) {
-        for meter in self.0.iter().flatten() {
-            meter.charge(bytes, now);
-        }
+        self.held().for_each(|meter| meter.charge(bytes, now));
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Arc<Meter>> {
+        self.0.iter().flat_map(|held| held.iter().flatten())
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.iter().flatten().for_each(|meter| meter.release());
+        self.held().for_each(|meter| meter.release());
     }
 }
 
@@ -168,7 +174,7 @@ mod tests {
         let free = Arc::new(Meter::default());
         let meters = Meters { caller: Some(&free), ..Meters::default() };
         let permit = admit(meters).unwrap();
-        assert!(permit.0.iter().all(Option::is_none) && Arc::strong_count(&free) == 1);
+        assert!(permit.0.is_none() && Arc::strong_count(&free) == 1);
     }
 
     #[test]

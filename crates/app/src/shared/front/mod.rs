@@ -168,11 +168,10 @@ fn locate(
     };
     let mut arguments: Vec<OsString> = vec!["runtime".into(), "--id".into(), id.clone().into()];
     arguments.extend(std::env::args_os().skip(1));
-    // A descriptor of this process is none of the runtime's.
-    let is_descriptor = ["/dev/fd", "/proc"].iter().any(|place| path.starts_with(place));
-    let named = if is_descriptor { canonical } else { here.join(&path) };
+    // The file itself, which the runtime is named by: a link may lead elsewhere tomorrow, and clients that name the
+    // file would follow it. A descriptor of this process is none of the runtime's, either.
     // Behind the client's own, which it overrides: the runtime runs in another directory.
-    arguments.extend(["--config".into(), named.into_os_string()]);
+    arguments.extend(["--config".into(), canonical.into_os_string()]);
     let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
     Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
 }

@@ -46,6 +46,8 @@ pub(super) enum RuntimeEnding {
 pub(super) struct Pending {
     bytes: Vec<u8>,
     written: usize,
+    /// Where the first line begins that is not wholly written.
+    begun_line: usize,
 }
 
 impl Pending {
@@ -62,9 +64,15 @@ impl Pending {
     }
 
     pub(super) fn wrote(&mut self, count: usize) {
+        // Only what is new is searched: one large line takes thousands of writes.
+        let new = self.bytes.get(self.written..self.written + count).unwrap_or_default();
+        if let Some(end) = new.iter().rposition(|byte| *byte == b'\n') {
+            self.begun_line = self.written + end + 1;
+        }
         self.written += count;
         if self.is_empty() {
             self.written = 0;
+            self.begun_line = 0;
             // Grown for one large message, it is given back.
             if self.bytes.capacity() > 2 * HIGH_WATER {
                 self.bytes = Vec::new();
@@ -73,7 +81,7 @@ impl Pending {
             }
         } else if self.written >= HIGH_WATER {
             // The beginning of a line that is not wholly written stays: it may be needed again.
-            let whole = self.begun_line();
+            let whole = std::mem::take(&mut self.begun_line);
             self.bytes.drain(..whole);
             self.written -= whole;
         }
@@ -84,15 +92,9 @@ impl Pending {
         self.bytes.push(b'\n');
     }
 
-    /// Where the first line begins that is not wholly written.
-    fn begun_line(&self) -> usize {
-        let written = self.bytes.get(..self.written).unwrap_or_default();
-        written.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
-    }
-
     /// Takes out the lines that are not wholly written.
     fn take_unsent(&mut self) -> Vec<u8> {
-        let unsent = self.bytes.split_off(self.begun_line());
+        let unsent = self.bytes.split_off(self.begun_line);
         *self = Self::default();
         unsent
     }
@@ -230,7 +232,7 @@ impl Relay {
                 next.extend_from_slice(line);
             }
         }
-        self.to_runtime = Pending { bytes: next, written: 0 };
+        self.to_runtime = Pending { bytes: next, ..Pending::default() };
     }
 
     /// Another runtime has the client now: it learns of the session before anything else.
@@ -244,7 +246,7 @@ impl Relay {
         let mut bytes = Vec::new();
         self.memory.replay(is_initializing, &mut bytes);
         bytes.extend_from_slice(&waiting);
-        self.to_runtime = Pending { bytes, written: 0 };
+        self.to_runtime = Pending { bytes, ..Pending::default() };
         self.memory.announce(&mut self.to_client.bytes);
     }
 
@@ -351,6 +353,32 @@ mod tests {
         hear(&mut relay, "\n#trunkline: warning: x\n");
         assert_eq!(drained(&mut relay.to_client), format!("{}\n", answer(2)));
         assert_eq!(relay.take_notices(), b"trunkline: warning: x\n");
+    }
+
+    #[test]
+    fn what_is_not_wholly_written_is_known_after_any_writes() {
+        let text = format!("one\n{}\ntwo\nthree\n", "x".repeat(3 * HIGH_WATER));
+        for step in [1, 3, 7, 1000, HIGH_WATER, 2 * HIGH_WATER] {
+            let mut pending = Pending::default();
+            pending.bytes.extend_from_slice(text.as_bytes());
+            let mut written = 0;
+            // Single bytes only around the line ends.
+            while written < text.len() {
+                let count = step.min(text.len() - written);
+                pending.wrote(count);
+                written += count;
+                let left = text.get(..written).unwrap_or_default();
+                let begun = left.rfind('\n').map_or(0, |end| end + 1);
+                let unsent = pending.bytes.len() - pending.begun_line;
+                let expected = if written == text.len() { 0 } else { text.len() - begun };
+                assert_eq!(unsent, expected, "{written} of {} in steps of {step}", text.len());
+                if step < 10 && written == 20 {
+                    let middle = text.len() - 30;
+                    pending.wrote(middle - written);
+                    written = middle;
+                }
+            }
+        }
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl ServerService {
     ) -> Result<(), Problem> {
         let grants = by.principal.grants();
         let is_limited = matches!(grants, Grants::Only(_)) && by.principal.role() < Role::Admin;
+        self.check_policy(before, after, action, by)?;
         let stays = before.is_some_and(|(known, before)| {
             // Another path or header may lead to another server behind the same host.
             known == name && before.transport == after.transport
@@ -100,6 +101,28 @@ impl ServerService {
         self.record_attempt(action, before.map_or(name, |(known, _)| known), &why, by);
         let hint =
             "choose a name that they do not match, or use a key that is not limited to tools";
+        Err(Problem::new(ProblemKind::Forbidden, why).hint(hint))
+    }
+
+    /// What is done when a definition changes: who may not approve a definition may not have it approved by
+    /// policy.
+    fn check_policy(
+        &self,
+        before: Option<(&str, &Connection)>,
+        after: &Connection,
+        action: Action,
+        by: Actor<'_>,
+    ) -> Result<(), Problem> {
+        let Some((name, before)) = before else { return Ok(()) };
+        if before.on_change == after.on_change || by.principal.grants().all_of(name) {
+            return Ok(());
+        }
+        let why = format!(
+            "the tools of this key are limited: it may not decide what others are shown of `{name}` \
+             (`on_change`)"
+        );
+        self.record_attempt(action, name, &why, by);
+        let hint = "leave `on_change` out, or use a key for all tools of the server";
         Err(Problem::new(ProblemKind::Forbidden, why).hint(hint))
     }
 

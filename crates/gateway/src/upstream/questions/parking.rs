@@ -254,7 +254,6 @@ impl Parking {
     }
 
     /// A place for a call, if there is one.
-    #[expect(clippy::result_large_err, reason = "a question is rare; boxing would cost every call")]
     pub(in crate::upstream) fn admit(
         &self,
         connection: &Arc<Connection>,

@@ -173,7 +173,9 @@ pub(super) const CACHES: &[(&str, &str)] = &[
     ("YARN_CACHE_FOLDER", "yarn"),
     ("BUN_INSTALL_CACHE_DIR", "bun"),
     ("UV_CACHE_DIR", "uv"),
+    ("UV_TOOL_DIR", "uv-tools"),
     ("PIP_CACHE_DIR", "pip"),
+    ("PIPX_HOME", "pipx"),
     ("DENO_DIR", "deno"),
 ];
 

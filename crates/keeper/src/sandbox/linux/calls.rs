@@ -70,7 +70,19 @@ pub(super) const BY_ARGUMENT: &[(c_long, &str)] = &[
     (libc::SYS_ioctl, "ioctl on a terminal"),
     (libc::SYS_prlimit64, "prlimit of another process"),
     (libc::SYS_setpriority, "setpriority of another process"),
+    (libc::SYS_sched_setaffinity, "sched_setaffinity of another process"),
+    (libc::SYS_sched_setscheduler, "sched_setscheduler of another process"),
+    (libc::SYS_sched_setparam, "sched_setparam of another process"),
+    (libc::SYS_sched_setattr, "sched_setattr of another process"),
     (libc::SYS_personality, "personality"),
+];
+
+/// Those that make a process slower; the first argument is whose.
+pub(super) const SCHEDULING: &[c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
 ];
 
 /// Those that make a process or a thread, and are counted.

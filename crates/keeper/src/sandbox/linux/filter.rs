@@ -3,7 +3,7 @@
 
 use std::ffi::c_long;
 
-use super::calls::{FORKS, NAMESPACES, REFUSED};
+use super::calls::{FORKS, NAMESPACES, REFUSED, SCHEDULING};
 use crate::sandbox::rules::{Network, Sandbox};
 
 /// The instructions, as the kernel reads them.
@@ -76,6 +76,9 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
     // Of other processes these need the same user only.
     when(&mut program, libc::SYS_prlimit64, only(0, &[0], refuse));
     when(&mut program, libc::SYS_setpriority, only(1, &[0], refuse));
+    for call in SCHEDULING {
+        when(&mut program, *call, only(0, &[0], refuse));
+    }
     // Linux, and the question what it is: the others switch address randomisation off.
     when(&mut program, libc::SYS_personality, only(0, &[0, u32::MAX], refuse));
     program.push(give(ALLOW));
@@ -264,6 +267,9 @@ mod tests {
             (&open, libc::SYS_prlimit64, of(&[0, 7]), ALLOW),
             (&open, libc::SYS_prlimit64, of(&[1, 7]), ask),
             (&open, libc::SYS_setpriority, of(&[0, 1, 19]), ask),
+            (&open, libc::SYS_sched_setaffinity, of(&[0, 8]), ALLOW),
+            (&open, libc::SYS_sched_setaffinity, of(&[1, 8]), ask),
+            (&open, libc::SYS_sched_setscheduler, of(&[1, 5]), ask),
             (&open, libc::SYS_personality, of(&[-1]), ALLOW),
             (&open, libc::SYS_personality, of(&[0x0004_0000]), ask),
         ];
