@@ -32,6 +32,13 @@ pub fn cargo_with(arguments: &str, variables: &[(&str, &str)]) -> Result<(), Str
     checked(&mut command, &format!("cargo {arguments}"))
 }
 
+/// Cargo, about to run this example in release; its arguments are still to come.
+pub fn example(package: &str, name: &str) -> Command {
+    let mut command = our_cargo();
+    command.args(["run", "--release", "--locked", "-p", package, "--example", name, "--"]);
+    command
+}
+
 /// Runs a command; its failure is ours.
 pub fn checked(command: &mut Command, shown: &str) -> Result<(), String> {
     announce(shown);

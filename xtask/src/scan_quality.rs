@@ -11,16 +11,6 @@ pub fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|argument| argument == "--help") {
         return Err(USAGE.to_owned());
     }
-    let mut command = run::our_cargo();
-    command.args([
-        "run",
-        "--release",
-        "--locked",
-        "-p",
-        "trunkline-catalog",
-        "--example",
-        "scan_quality",
-        "--",
-    ]);
+    let mut command = run::example("trunkline-catalog", "scan_quality");
     run::checked(command.args(args), "scan-quality")
 }

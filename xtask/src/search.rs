@@ -37,17 +37,7 @@ pub fn eval(args: &[String]) -> Result<(), String> {
     if folders.is_empty() {
         return Err(USAGE.to_owned());
     }
-    let mut command = run::our_cargo();
-    command.args([
-        "run",
-        "--release",
-        "--locked",
-        "-p",
-        "trunkline-search",
-        "--example",
-        "eval",
-        "--",
-    ]);
+    let mut command = run::example("trunkline-search", "eval");
     if minilm {
         folders.extend(natural(&folders)?);
         command.arg("--vectors").arg(vectors(&folders)?);

@@ -23,6 +23,7 @@ mod limits;
 mod local;
 mod lock;
 mod login;
+mod own_files;
 mod pins;
 mod pump;
 mod registry;

@@ -27,7 +27,7 @@ fn a_definition_that_changes_between_two_runs_is_handled_by_policy() {
         assert_listed(&client.list(), &[&good], ":");
         assert!(!end(&client).contains("its tool"), "what is first seen is not told");
         assert_eq!(waiting(&room).len(), 0);
-        // The same entry: the script is another one.
+        // The entry stays; only its script is another one.
         drop(rail(&room).definitions(&[&new, &evil]).entry());
         // Without what is remembered: the server is asked.
         std::fs::remove_dir_all(room.path("memory")).expect("it remembers");

@@ -2,22 +2,21 @@
 //! and write them at the same time: a file is replaced as a whole.
 
 use std::cmp::Reverse;
-use std::fs::{self, DirBuilder, Metadata, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::OFlags;
-use rustix::process::geteuid;
 use tokio_util::task::TaskTracker;
 
 use crate::known_listings::cached::{CachedListing, CachedRecord};
 use crate::known_listings::record::UnreadRecord;
 use crate::known_listings::{EntryId, KnownListing};
 use crate::limits::{LARGEST_RECORD, REMEMBERED_BYTES, REMEMBERED_LISTINGS, STALE_TEMPORARY};
+use crate::own_files::{check_owner, is_absent, read_bounded};
 
 #[derive(Debug)]
 pub struct KnownListings {
@@ -61,7 +60,7 @@ impl KnownListings {
             let path = path.display();
             tracing::warn!("what is remembered of a server in {path} is ignored: {why}");
         };
-        match self.check_directory().and_then(|()| read_bounded(&path)) {
+        match self.check_directory().and_then(|()| read_bounded(&path, LARGEST_RECORD)) {
             Ok(bytes) => match KnownListing::read(&bytes) {
                 Ok(known) => Some(known),
                 Err(UnreadRecord::Outdated) => None, // it is written anew when its server has run
@@ -111,7 +110,7 @@ impl KnownListings {
             .records()?
             .into_iter()
             .map(|file| {
-                let known = read_bounded(&file.path).ok();
+                let known = read_bounded(&file.path, LARGEST_RECORD).ok();
                 let known = known.and_then(|bytes| KnownListing::read(&bytes).ok());
                 let record = known.map(CachedRecord::of);
                 CachedListing { path: file.path, bytes: file.bytes, record }
@@ -232,40 +231,6 @@ fn temporary_name(entry: &EntryId) -> String {
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file?.write_all(bytes)
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A pipe in its place must not keep Trunkline from starting.
-    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
-    let metadata = file.metadata()?;
-    check_owner(&metadata)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    file.take(LARGEST_RECORD + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST_RECORD {
-        true => Err(io::Error::other("it is too large")),
-        false => Ok(bytes),
-    }
-}
-
-/// Only this user may have written it.
-fn check_owner(metadata: &Metadata) -> io::Result<()> {
-    const OTHERS_MAY_WRITE: u32 = 0o022;
-    if metadata.uid() != geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    match metadata.mode() & OTHERS_MAY_WRITE {
-        0 => Ok(()),
-        _ => Err(io::Error::other("others can write to it")),
-    }
-}
-
-/// There is no such file, or nothing below which one could be.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn is_older(changed: SystemTime, than: Duration) -> bool {

@@ -56,38 +56,28 @@ pub(crate) async fn put(
     expected: Option<i64>,
 ) -> Result<(), StoreError> {
     let PinsRecord { entry, server_id, document, waiting, decided_at, updated_at, .. } = record;
-    let written = match expected {
-        None => {
-            let sql = format!(
-                "INSERT INTO pins ({COLUMNS}) VALUES ($1, $2, $3, $4, 1, $5, $6) \
-                 ON CONFLICT (entry) DO NOTHING"
-            );
-            let values = vec![
-                entry.into(),
-                server_id.clone().into(),
-                document.into(),
-                waiting.into(),
-                decided_at.into(),
-                updated_at.into(),
-            ];
-            session.execute(&sql, values).await?
-        }
+    let mut values = vec![
+        entry.into(),
+        server_id.clone().into(),
+        document.into(),
+        waiting.into(),
+        decided_at.into(),
+        updated_at.into(),
+    ];
+    let sql = match expected {
+        None => format!(
+            "INSERT INTO pins ({COLUMNS}) VALUES ($1, $2, $3, $4, 1, $5, $6) \
+             ON CONFLICT (entry) DO NOTHING"
+        ),
         Some(expected) => {
-            let sql = "UPDATE pins SET server_id = $2, document = $3, waiting = $4, \
-                       revision = revision + 1, decided_at = $5, updated_at = $6 \
-                       WHERE entry = $1 AND revision = $7";
-            let values = vec![
-                entry.into(),
-                server_id.clone().into(),
-                document.into(),
-                waiting.into(),
-                decided_at.into(),
-                updated_at.into(),
-                expected.into(),
-            ];
-            session.execute(sql, values).await?
+            values.push(expected.into());
+            "UPDATE pins SET server_id = $2, document = $3, waiting = $4, \
+             revision = revision + 1, decided_at = $5, updated_at = $6 \
+             WHERE entry = $1 AND revision = $7"
+                .to_owned()
         }
     };
+    let written = session.execute(&sql, values).await?;
     match (written, expected) {
         (0, _) => Err(StoreError::Stale),
         (_, None) => forget_oldest(session, &server_id).await,

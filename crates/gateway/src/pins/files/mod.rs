@@ -1,20 +1,19 @@
 //! `PinFiles`: the pins in a directory of the user, one file for each entry. Other processes may read and write
 //! them at the same time: a file is replaced as a whole, under a lock, by who has read what it replaces.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::digest::{SHA256, digest};
-use rustix::fs::OFlags;
-use rustix::process::geteuid;
 use tokio::task::spawn_blocking;
 use trunkline_catalog::pins::{Choice, Decided, Decision, PinRecord, UnknownChoice};
 
 use crate::limits::{LARGEST_PIN_RECORD, PIN_RECORDS};
 use crate::login::Later;
+use crate::own_files::{check_owner, is_absent, read_bounded};
 use crate::pins::home::{LoadedPins, PinChange, PinHome, PinHomeError, PinRevision, PinnedEntry};
 
 #[derive(Clone, Debug)]
@@ -65,7 +64,10 @@ impl PinFiles {
             .paths()?
             .into_iter()
             .map(|(path, _)| {
-                let bytes = self.check_directory().and_then(|()| read_bounded(&path)).ok();
+                let bytes = self
+                    .check_directory()
+                    .and_then(|()| read_bounded(&path, LARGEST_PIN_RECORD))
+                    .ok();
                 let record = bytes.and_then(|bytes| PinRecord::read(&bytes).ok());
                 KeptPins { path, record }
             })
@@ -96,7 +98,7 @@ impl PinFiles {
         let path = &self.path(entry);
         let failed = |error| ReviewError::Io { path: path.clone(), error };
         let _alone = self.lock().map_err(failed)?;
-        let bytes = read_bounded(path).map_err(failed)?;
+        let bytes = read_bounded(path, LARGEST_PIN_RECORD).map_err(failed)?;
         let mut record = PinRecord::read(&bytes).map_err(|it| failed(io::Error::other(it)))?;
         let decided = record.decide(decision, choices, now())?;
         if !decided.is_empty() {
@@ -113,7 +115,7 @@ impl PinFiles {
         let path = self.path(entry);
         let read = fs::metadata(&self.directory)
             .and_then(|data| check_owner(&data))
-            .and_then(|()| read_bounded(&path));
+            .and_then(|()| read_bounded(&path, LARGEST_PIN_RECORD));
         match read {
             Ok(bytes) => {
                 let revision = revision(&bytes);
@@ -272,40 +274,6 @@ fn revision(bytes: &[u8]) -> PinRevision {
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A pipe in its place must not keep Trunkline from starting.
-    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
-    let metadata = file.metadata()?;
-    check_owner(&metadata)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    file.take(LARGEST_PIN_RECORD + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST_PIN_RECORD {
-        true => Err(io::Error::other("it is too large")),
-        false => Ok(bytes),
-    }
-}
-
-/// Only this user may have written it.
-fn check_owner(metadata: &Metadata) -> io::Result<()> {
-    const OTHERS_MAY_WRITE: u32 = 0o022;
-    if metadata.uid() != geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    match metadata.mode() & OTHERS_MAY_WRITE {
-        0 => Ok(()),
-        _ => Err(io::Error::other("others can write to it")),
-    }
-}
-
-/// There is no such file, or nothing below which one could be.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
