@@ -1,6 +1,7 @@
 //! `ps`, `stop`, `restart` and `logs` of a shared runtime.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kit::client::{Client, Finished};
 use kit::mcp::Speak;
@@ -164,4 +165,42 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
     assert_ne!(server_of(&client), server);
     assert!(!process::is_alive(runtime));
     client.assert_only_protocol();
+}
+
+/// A client that calls without a pause has nothing open for moments only. What it writes in one of them, while its
+/// runtime ends, is served there or by the next one.
+#[test]
+fn restarts_lose_no_call_of_busy_clients() {
+    const RESTARTS: usize = 6;
+    let room = house();
+    let clients: Vec<Client> = (0..3).map(|_| room.start_ready(&[])).collect();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let calls = clients.iter().map(|client| {
+            scope.spawn(|| {
+                let mut answered = 0_usize;
+                while !is_over.load(Ordering::Relaxed) {
+                    client.assert_echo("a", "echo", r#"{"n":1}"#);
+                    answered += 1;
+                }
+                answered
+            })
+        });
+        let calls: Vec<_> = calls.collect();
+        for _ in 0..RESTARTS {
+            process::wait_until("one is left", LIMIT, || {
+                room.runtimes().len() == 1 || calls.iter().any(|call| call.is_finished())
+            });
+            let before = runtime_of(&room);
+            let again = said(&room, &["restart"]);
+            assert_eq!(again.code, Some(0), "{}", again.stderr);
+            process::wait_until("it has ended", LIMIT, || {
+                !process::is_alive(before) || calls.iter().any(|call| call.is_finished())
+            });
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for call in calls {
+            assert!(call.join().expect("no call was lost") > RESTARTS);
+        }
+    });
 }

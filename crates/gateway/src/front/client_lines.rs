@@ -18,8 +18,18 @@ pub(super) struct ClientLines {
     outbox: Outbox,
     limit: usize,
     ended: CancellationToken,
+    rest: LastLine,
     /// An oversize message is being skipped and its id is not yet known.
     oversize: bool,
+}
+
+/// What a last line without a newline is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastLine {
+    /// A message.
+    Counts,
+    /// The beginning of one. Its writer sends it anew to somebody else, or is dead.
+    IsCut,
 }
 
 impl ClientLines {
@@ -31,6 +41,7 @@ impl ClientLines {
         outbox: &Outbox,
         limit: usize,
         ended: CancellationToken,
+        rest: LastLine,
     ) -> Box<Self> {
         Box::new(Self {
             lines: Lines::new(limit),
@@ -39,6 +50,7 @@ impl ClientLines {
             outbox: outbox.clone(),
             limit,
             ended,
+            rest,
             oversize: false,
         })
     }
@@ -73,13 +85,13 @@ impl Reader for ClientLines {
         self.outbox.hold_own_reader(source);
     }
 
-    /// A last message without a newline counts, too.
     fn ended(&mut self, touched: &mut FlushSet) {
         let rest = self.lines.remainder();
-        if std::mem::take(&mut self.oversize) {
+        let counts = self.rest == LastLine::Counts;
+        if std::mem::take(&mut self.oversize) && counts {
             let id = salvage_token(rest).unwrap_or(b"null");
             refuse_oversize(id, self.limit, &self.sink, touched);
-        } else if !rest.iter().all(u8::is_ascii_whitespace) {
+        } else if counts && !rest.iter().all(u8::is_ascii_whitespace) {
             let snapshot = self.session.context.view.snapshot();
             receive(&self.session, rest, &self.sink, &snapshot, touched);
         }

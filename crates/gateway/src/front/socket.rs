@@ -13,7 +13,7 @@ use trunkline_catalog::client::Client as ClientKind;
 use trunkline_wire::Edits;
 
 use crate::call::ResponseSink;
-use crate::front::client_lines::ClientLines;
+use crate::front::client_lines::{ClientLines, LastLine};
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, SOCKET_CLIENT_BYTES, ShutdownGrace};
 use crate::pump::{FlushSet, Frame, Outbox, Pump, Sink};
@@ -165,7 +165,8 @@ async fn attend(
     let mut tasks = JoinSet::new();
     tasks.spawn(Arc::clone(&session).announce_changes());
     let ended = CancellationToken::new();
-    let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());
+    let reader =
+        ClientLines::new(&session, sink, &outbox, message_limit, ended.clone(), LastLine::IsCut);
     let source = pump.read(input, reader);
 
     let mut is_dismissed = false;
@@ -193,8 +194,17 @@ async fn attend(
     };
     session.close_listeners(); // subscriptions would never become idle
     let grace = last.map_or(END_OF_INPUT, |last| last.grace);
+    let served = async {
+        session.client.idle().await;
+        if !is_dismissed {
+            // The client can write no more; what it has written so far is served as well.
+            source.end_input();
+            ended.cancelled().await;
+            session.client.idle().await;
+        }
+    };
     let has_gone = tokio::select! {
-        () = calls_ended(&session, grace, &mut farewell) => false,
+        () = calls_ended(served, grace, &mut farewell) => false,
         () = pump.ended() => false,
         () = outbox.closed() => true, // what it has open is cancelled
     };
@@ -218,15 +228,16 @@ async fn attend(
     Ok(())
 }
 
-/// Waits until the client has no call open, at most for its grace, or for a shorter one that is given meanwhile.
+/// Waits until the client is `served`, at most for its grace, or for a shorter one that is given meanwhile.
 async fn calls_ended(
-    session: &Session,
+    served: impl Future<Output = ()>,
     mut grace: ShutdownGrace,
     farewell: &mut watch::Receiver<Option<RuntimeFarewell>>,
 ) {
+    let mut served = std::pin::pin!(served);
     loop {
         tokio::select! {
-            _ = timeout(grace.drain, session.client.idle()) => return,
+            _ = timeout(grace.drain, &mut served) => return,
             // An error: the one who says farewell is gone, and with it the runtime.
             said = farewell.changed() => match said.ok().and_then(|()| *farewell.borrow()) {
                 Some(said) if said.grace.drain < grace.drain => grace = said.grace,

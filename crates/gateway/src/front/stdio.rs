@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::ResponseSink;
-use crate::front::client_lines::ClientLines;
+use crate::front::client_lines::{ClientLines, LastLine};
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
 use crate::pump::{Outbox, Pump, Sink};
@@ -33,7 +33,8 @@ pub(crate) async fn serve(
     let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
     let ended = CancellationToken::new();
-    let reader = ClientLines::new(&session, sink, &outbox, message_limit, ended.clone());
+    let reader =
+        ClientLines::new(&session, sink, &outbox, message_limit, ended.clone(), LastLine::Counts);
     let source = pump.read(stdin, reader);
 
     let mut grace = tokio::select! {

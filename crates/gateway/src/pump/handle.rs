@@ -198,6 +198,17 @@ impl SourceHandle {
         self.0.pump.poke(self.0.token);
     }
 
+    /// From now on the other side of this socket cannot write. What it has written is still read, and then the reader
+    /// is told that the stream has ended.
+    pub(crate) fn end_input(&self) {
+        // An error: the other side is gone, which is read as well.
+        let _ = rustix::net::shutdown(&self.0.fd, rustix::net::Shutdown::Read);
+        // The kernel tells the other side only; looking anew makes it tell us.
+        if !self.0.held.load(Ordering::Relaxed) {
+            self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, self.0.events());
+        }
+    }
+
     /// Reads no more at all; the reader is not told.
     pub(crate) fn forget(&self) {
         self.0.pump.forget(self.0.token);

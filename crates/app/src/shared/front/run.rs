@@ -43,6 +43,8 @@ struct Front<'l> {
     watch: Option<SilenceWatch>,
     /// The runtime was told that the client writes no more.
     is_half_closed: bool,
+    /// The runtime ends and takes no more: the next one gets what waits.
+    is_refused: bool,
 }
 
 /// How a front ends.
@@ -66,6 +68,7 @@ pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::
         crashes: 0,
         watch: SilenceWatch::new(),
         is_half_closed: false,
+        is_refused: false,
     };
     front.adopt(first)?;
     let end = front.serve();
@@ -160,11 +163,12 @@ impl Front<'_> {
         fds.push(PollFd::new(&self.stdout, wants_out(!relay.to_client.is_empty())));
         // Left out if nothing is wanted of it: its end would be told over and over.
         let read_runtime = !relay.to_client.is_crowded();
-        let is_watched = read_runtime || !relay.to_runtime.is_empty();
+        let writes_runtime = !relay.to_runtime.is_empty() && !self.is_refused;
+        let is_watched = read_runtime || writes_runtime;
         let runtime = self.runtime.as_ref().filter(|_| is_watched);
         if let Some(runtime) = runtime {
             let read = if read_runtime { PollFlags::IN } else { none };
-            fds.push(PollFd::new(runtime, read | wants_out(!relay.to_runtime.is_empty())));
+            fds.push(PollFd::new(runtime, read | wants_out(writes_runtime)));
         }
         if let Some(stdin) = self.stdin.as_ref().filter(|_| read_client) {
             fds.push(PollFd::new(stdin, PollFlags::IN));
@@ -232,32 +236,20 @@ impl Front<'_> {
     }
 
     fn write_runtime(&mut self) {
-        let Some(runtime) = &self.runtime else { return };
+        let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_refused) else { return };
         while !self.relay.to_runtime.is_empty() {
             match rustix::io::write(runtime, self.relay.to_runtime.rest()) {
                 Ok(count) => self.relay.to_runtime.wrote(count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // It has gone: reading tells so, after all that it has sent.
-                Err(_) => return self.drain_runtime(),
+                // It takes no more, or has gone: reading tells when, after all that it still sends.
+                Err(_) => return self.is_refused = true,
             }
         }
         if self.stdin.is_none() && !self.is_half_closed {
             self.is_half_closed = true;
             // An error: it has gone, which reading tells.
             drop(runtime.shutdown(std::net::Shutdown::Write));
-        }
-    }
-
-    /// Takes what a runtime that is gone has sent before.
-    fn drain_runtime(&mut self) {
-        while let Some(runtime) = &self.runtime {
-            match read(runtime.as_fd(), self.relay.runtime_room()) {
-                Ok(1..) => self.relay.take_from_runtime(),
-                Err(Errno::INTR) => {}
-                // Nothing more is there: it cannot send what it has not sent.
-                Ok(0) | Err(_) => return self.lose_runtime(),
-            }
         }
     }
 
@@ -315,6 +307,7 @@ impl Front<'_> {
         let Connected { stream, ahead } = connected;
         stream.set_nonblocking(true)?;
         self.connected_at = Instant::now();
+        self.is_refused = false;
         self.watch.iter_mut().for_each(SilenceWatch::heard);
         self.is_small = false; // finding it took memory
         self.runtime = Some(stream);
