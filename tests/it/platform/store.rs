@@ -206,6 +206,18 @@ fn a_crash_leaves_no_core_dump() {
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
 }
 
+/// A swap file outlives the process.
+#[test]
+fn the_key_is_locked_in_memory() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let status = format!("/proc/{}/status", platform.serve().process().pid().as_raw_nonzero());
+    let status = std::fs::read_to_string(status).expect("a process has a status");
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line");
+    let kib: u32 = locked.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!((4..=256).contains(&kib), "{kib} KiB are locked: the key's page is expected");
+}
+
 /// A disk of 4 MiB for the data of a platform. Only the platform sees it.
 pub(super) struct SmallDisk<'a> {
     room: &'a Room,

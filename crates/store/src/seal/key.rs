@@ -1,6 +1,7 @@
 //! The operator's key: 32 random bytes, known by an id that does not betray it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
@@ -10,8 +11,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use super::locked::LockedKey;
+
 #[derive(Clone)]
-pub struct SealKey(Zeroizing<[u8; 32]>);
+pub struct SealKey(Arc<LockedKey>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
@@ -26,7 +29,7 @@ pub enum KeyError {
 
 impl SealKey {
     pub fn new(bytes: [u8; 32]) -> Self {
-        Self(Zeroizing::new(bytes))
+        Self::kept(&Zeroizing::new(bytes))
     }
 
     /// Base64 of either alphabet, padded or not, or hexadecimal digits.
@@ -35,13 +38,17 @@ impl SealKey {
         // 64 characters are hexadecimal; base64 of 32 bytes has 43 or 44, so that no spelling is
         // taken for another.
         let bytes = if text.len() == 64 { from_hex(text) } else { from_base64(text) };
-        bytes.map(Self).ok_or(KeyError::NotAKey)
+        bytes.map(|bytes| Self::kept(&bytes)).ok_or(KeyError::NotAKey)
     }
 
     pub fn random() -> Result<Self, KeyError> {
         let mut bytes = Zeroizing::new([0; 32]);
         SystemRandom::new().fill(bytes.as_mut_slice()).map_err(|_| KeyError::NoRandom)?;
-        Ok(Self(bytes))
+        Ok(Self::kept(&bytes))
+    }
+
+    fn kept(bytes: &[u8; 32]) -> Self {
+        Self(Arc::new(LockedKey::new(bytes)))
     }
 
     /// Tells keys apart: the `key_version` of what is sealed with it. Taken from a hash, so that
@@ -50,7 +57,7 @@ impl SealKey {
         let mut context = Context::new(&SHA256);
         // A prefix, so that the id is no hash of the key that anything else would publish.
         context.update(b"trunkline key id");
-        context.update(self.0.as_slice());
+        context.update(self.bytes());
         let mut first = [0; 8];
         for (to, from) in first.iter_mut().zip(context.finish().as_ref()) {
             *to = *from;
@@ -62,7 +69,7 @@ impl SealKey {
     /// Another key for another purpose: who knows it does not know this one.
     pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
         // HMAC of the purpose: what is derived does not lead back to the key.
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_slice());
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.bytes());
         let mut derived = [0; 32];
         for (to, from) in derived.iter_mut().zip(hmac::sign(&key, purpose).as_ref()) {
             *to = *from;
@@ -71,7 +78,7 @@ impl SealKey {
     }
 
     pub(super) fn bytes(&self) -> &[u8; 32] {
-        &self.0
+        self.0.bytes()
     }
 }
 

@@ -7,6 +7,7 @@ mod envelope;
 mod file;
 mod key;
 mod keyring;
+mod locked;
 mod rotate;
 
 pub use envelope::{Aad, SealError};
