@@ -126,6 +126,8 @@ pub(crate) enum CallError {
         ran(*.may_have_run)
     )]
     RuntimeGone { may_have_run: bool },
+    #[error("no server can be started any more: {why}; mend that and reconnect Trunkline in the client (the call {})", ran(*.may_have_run))]
+    NoRuntime { may_have_run: bool, why: String },
     /// To a client that was let in and would not be now.
     #[error(
         "the token of this request was revoked or has expired; the request was cancelled, and may \
@@ -245,7 +247,7 @@ impl CallError {
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
-            Self::RuntimeGone { .. } => RUNTIME_GONE,
+            Self::RuntimeGone { .. } | Self::NoRuntime { .. } => RUNTIME_GONE,
             Self::TurnedOut => TURNED_OUT,
             Self::NotRecorded => NOT_RECORDED,
             Self::SessionEnded { .. } => SESSION_ENDED,
@@ -303,6 +305,7 @@ impl CallError {
             | Self::BrokenAnswer { .. } => Blame::Upstream,
             Self::ShuttingDown { .. }
             | Self::RuntimeGone { .. }
+            | Self::NoRuntime { .. }
             | Self::NotRecorded
             | Self::Internal(_) => Blame::Trunkline,
         }
@@ -405,9 +408,10 @@ impl CallError {
     }
 }
 
-/// The complete error response of a front whose runtime has gone.
-pub fn runtime_gone(id: &[u8], may_have_run: bool) -> Vec<u8> {
-    CallError::RuntimeGone { may_have_run }.response(id)
+/// The complete error response of a front whose runtime has gone. `why`: why it can have no other one.
+pub fn runtime_gone(id: &[u8], may_have_run: bool, why: Option<&str>) -> Vec<u8> {
+    let none = |why: &str| CallError::NoRuntime { may_have_run, why: why.to_owned() };
+    why.map_or(CallError::RuntimeGone { may_have_run }, none).response(id)
 }
 
 /// The complete error response to a message over the limit.

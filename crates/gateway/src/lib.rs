@@ -41,7 +41,8 @@ pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, 
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
     Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,
-    PastFailure, Retired, ServedList, ServerInfo, ToolAnswer, ToolCall, ToolInfo,
+    PastFailure, PrivateProcess, Restarted, Retired, ServedList, ServerInfo, ToolAnswer, ToolCall,
+    ToolInfo,
 };
 pub use front::http::{
     Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions,

@@ -202,6 +202,77 @@ fn co_9_k20_until_the_server_knows_a_call_was_cancelled_nobody_else_is_asked_for
     }
 }
 
+/// A server may read that a call is cancelled, answer the ping behind it, and go on with the call all the same.
+#[test]
+fn co_9_k20_what_a_server_asks_for_a_call_that_was_given_up_is_asked_of_nobody_else() {
+    for upstream in [Upstream::Stdio, Upstream::Sse] {
+        // One with the older transport that has gone may come again.
+        let ways = [(Front::Http, false), (Front::Http, true), (Front::Sse, false)];
+        each_of(ways, |(front, leaves)| {
+            let room = Room::new();
+            let (method, params, member) = QUESTIONS[1];
+            let heard = || say::result(r#"{"heard":@ANSWER@}"#);
+            let late = say::steps([
+                say::gate(&room, "late"),
+                say::ask(method, params),
+                say::gate(&room, "answer"),
+                heard(),
+            ]);
+            let soon = say::steps([say::ask(method, params), heard()]);
+            let a = room.fake("a").tool("late", late).tool("soon", soon);
+            let a = a.tool("wait", say::steps([say::gate(&room, "go"), say::text("fine")]));
+            room.config([("a", a.tool("echo", say::echo()).over(upstream))]);
+            let serve = room.serve(&[]);
+            let (one, two) = (serve.talk(front, ABLE), serve.talk(front, ABLE));
+            one.list();
+            let given_up = one.begin("a.late", "{}");
+            let waiting = two.begin("a.wait", "{}");
+            let there = || ledger::calls(&room.ledger("a")).len() == 2;
+            process::wait_until("both calls are open", LIMIT, there);
+            match (leaves, &one) {
+                (false, _) => one.cancel(&given_up),
+                (true, kit::scene::Talk::Http(http)) => assert!(http.delete() < 300),
+                (true, _) => {}
+            }
+            let one = Some(one).filter(|_| !leaves);
+            let told = || ledger::with_method(&room.ledger("a"), "ping").len() == 1;
+            process::wait_until("the server is asked how far it has read", LIMIT, told);
+            two.assert_echo("a", "echo", "{}"); // it has answered that, too
+            room.open_gate("late");
+            let refused = || {
+                let all = ledger::received(&room.ledger("a"));
+                all.iter().filter(|line| scan::get(line, "error").is_some()).count()
+            };
+            process::wait_until("the server is refused", LIMIT, || refused() == 1);
+            room.open_gate("go");
+            two.answer(&waiting, LIMIT).result();
+            // The call is still not answered: what is asked now may be for it, too.
+            let answer = two.call_within("a.soon", "{}", LIMIT);
+            let error = scan::path(answer.result(), &["heard", "error", "message"]);
+            let error = error.and_then(scan::text).unwrap_or_default();
+            for part in ["has given up a call", "per-session"] {
+                assert!(error.contains(part), "{part}: {answer}");
+            }
+            let asked = two.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+            assert_eq!(asked, None, "the other was not asked");
+            room.open_gate("answer");
+            process::wait_until("the other can be asked when it is answered", LIMIT, || {
+                let id = two.begin("a.soon", "{}");
+                let next = two.wait_for("a question or an answer", LIMIT, |line| {
+                    line.method().is_some() || line.is_answer_to(&id)
+                });
+                if next.method().is_none() {
+                    return false;
+                }
+                two.reply(&next, member);
+                two.answer(&id, LIMIT).result();
+                true
+            });
+            drop(one);
+        });
+    }
+}
+
 #[test]
 fn co_9_k20_over_http_a_question_belongs_to_the_call_on_whose_stream_it_comes() {
     let room = Room::new();

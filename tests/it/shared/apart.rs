@@ -252,6 +252,7 @@ fn a_runtime_whose_files_were_tidied_away_takes_nothing_from_the_next_one() {
     let first = room.start_ready(&[]);
     let old = runtime_of(&room);
     server_of(&first);
+    process::kill(old, Signal::STOP); // it must not notice before the next one has come
     for entry in fs::read_dir(room.path("run/trunkline")).expect("the directory").flatten() {
         if entry.path().extension().is_some_and(|it| it == "sock" || it == "lock") {
             fs::remove_file(entry.path()).unwrap();
@@ -259,6 +260,7 @@ fn a_runtime_whose_files_were_tidied_away_takes_nothing_from_the_next_one() {
     }
     let second = room.start_ready(&[]);
     let pid = server_of(&second);
+    process::kill(old, Signal::CONT);
     assert_eq!(room.runtimes().len(), 2);
     drop(first);
     process::wait_until("the first one ends", LIMIT, || !process::is_alive(old));
@@ -281,8 +283,11 @@ fn where_nothing_can_be_shared_one_line_says_why_and_the_client_is_served() {
     fs::DirBuilder::new().mode(0o700).create(&theirs).unwrap();
     // Only root can give a directory away; others cannot enter one that is not theirs.
     let is_given = std::os::unix::fs::chown(&theirs, Some(12_345), None).is_ok();
-    let mut cases =
-        vec![(&open, "chmod 700"), (&file, "cannot be made"), (&linked, "cannot be opened")];
+    let mut cases = vec![
+        (&open, "chmod 700"),
+        (&file, "cannot be made"),
+        (&linked, "is a link, and where it leads is not trusted: remove it"),
+    ];
     if is_given {
         cases.push((&foreign, "belongs to another user (uid 12345)"));
     }

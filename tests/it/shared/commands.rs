@@ -98,7 +98,8 @@ fn restart_is_for_one_server_or_for_all() {
     });
     assert_ne!(server_of(&client), again);
     let logs = said(&room, &["logs", "a"]);
-    assert_eq!((logs.code, logs.stderr.as_str()), (Some(0), ""));
+    assert_eq!((logs.code, logs.stdout.as_str()), (Some(0), ""));
+    assert!(logs.stderr.contains("server `a` has written nothing"), "{}", logs.stderr);
 }
 
 #[test]
@@ -115,6 +116,25 @@ fn logs_of_an_unknown_server_name_those_that_there_are() {
         }
         assert!(!unknown.stderr.contains("3006"), "{}", unknown.stderr);
     }
+}
+
+#[test]
+fn logs_without_a_runtime_say_so_and_how_a_platform_is_named() {
+    let room = house();
+    for arguments in [&["logs"][..], &["logs", "a"], &["logs", "a", "-f"]] {
+        let mut asked = command(&room, arguments);
+        asked.env("PORT", "9").env_remove("TRUNKLINE_ADMIN_TOKEN"); // nobody listens there
+        let none = Client::run(asked);
+        assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        for part in ["no shared runtime is running", "no platform answers", "--url URL"] {
+            assert!(none.stderr.contains(part), "{arguments:?} {part}: {}", none.stderr);
+        }
+    }
+    let _client = room.start_ready(&[]);
+    let mut asked = command(&room, &["logs"]);
+    asked.env("PORT", "9");
+    let unnamed = Client::run(asked);
+    assert!(unnamed.stderr.contains("`trunkline logs SERVER`"), "{}", unnamed.stderr);
 }
 
 #[test]

@@ -179,6 +179,103 @@ fn the_socket_of_another_user_is_not_spoken_to() {
     leaves(&room, client);
 }
 
+/// Listens at its argument and lets each one wait, or answers all with its second argument and hangs up.
+const STRANGER: &str = "import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print('listening', flush=True)
+held = []
+while True:
+    c, _ = s.accept()
+    if len(sys.argv) < 3:
+        held.append(c)
+        continue
+    c.recv(65536)
+    c.sendall(sys.argv[2].encode() + b'\\n')
+    c.close()
+";
+
+fn stranger(at: &std::path::Path, answer: Option<&str>) -> std::process::Child {
+    let mut stranger = Command::new("python3");
+    stranger.args(["-c", STRANGER]).arg(at).args(answer);
+    stranger.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut stranger = stranger.spawn().expect("python3");
+    let mut word = [0; 9];
+    let said_so = std::io::Read::read_exact(stranger.stdout.as_mut().expect("a pipe"), &mut word);
+    said_so.expect("it listens");
+    stranger
+}
+
+#[test]
+fn another_program_at_the_place_of_the_socket_is_not_ended() {
+    for answer in [None, Some("{}"), Some("hello")] {
+        let room = house();
+        let mut stranger = stranger(&socket(&room), answer);
+        let told = said(&room, &["ps"]).stdout;
+        let why = format!("process {} listens there and is no runtime of Trunkline", stranger.id());
+        assert!(told.contains(&why), "{answer:?}: {told}");
+        for arguments in [&["stop"][..], &["stop", "--all", "--now"], &["restart"]] {
+            let told = said(&room, arguments);
+            assert_eq!(told.code, Some(1), "{arguments:?}");
+            assert!(told.stderr.contains(&why), "{arguments:?}: {}", told.stderr);
+        }
+        assert_eq!(stranger.try_wait().expect("it can be asked"), None, "it lives");
+        stranger.kill().expect("it can be ended");
+        stranger.wait().expect("it has ended");
+    }
+}
+
+#[test]
+fn a_runtime_that_closes_every_connection_is_not_tried_for_ever() {
+    let room = house();
+    let mut closes = stranger(&socket(&room), Some(r#"{"trunkline":1,"welcome":true}"#));
+    let client = served_alone(front(&room), "closed 5 connections in a row");
+    closes.kill().expect("it can be ended");
+    closes.wait().expect("it has ended");
+    leaves(&room, client);
+}
+
+#[test]
+fn where_hardly_a_file_may_be_open_one_error_says_so() {
+    let room = house();
+    let mut limited = Command::new("sh");
+    let usual = front(&room);
+    limited.args(["-c", "ulimit -n 24; exec \"$@\"", "sh"]).arg(usual.get_program());
+    limited.args(usual.get_args());
+    for (name, value) in usual.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let ended = Client::run(limited);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{}", ended.stderr);
+    let [line] = &ended.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", ended.stderr) };
+    for part in ["only 24 files may be open", "ulimit -n"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(room.runtimes().is_empty());
+}
+
+#[test]
+fn a_client_whose_config_is_gone_is_told_what_to_do() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let config = room.path("mcp.json");
+    fs::remove_file(&config).expect("it is there");
+    assert_eq!(said(&room, &["stop"]).code, Some(0));
+    let answer = client.call("a:echo", "{}");
+    assert_eq!(answer.code(), -31012, "{answer}");
+    let may_retry = kit::scan::path(&answer.0, &["error", "data", "mayRetry"]);
+    assert_eq!(may_retry, Some(&b"false"[..]), "{answer}");
+    let told = answer.message();
+    for part in ["no server can be started any more", "mcp.json", "reconnect Trunkline"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(client.wait_exit(LIMIT).code(), Some(1));
+}
+
 /// Fronts at once.
 const CROWD: usize = 200;
 

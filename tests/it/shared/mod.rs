@@ -8,6 +8,8 @@ mod first_list;
 mod hostile;
 mod life;
 mod loss;
+mod private;
+mod removed;
 mod starting;
 mod upgrade;
 

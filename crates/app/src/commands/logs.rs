@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::cli::Logs;
 use crate::commands::running_serve::{ServeError, find, run as reach, servers};
 use crate::commands::runtimes::no_server;
+use crate::commands::server_words::print_stderr;
 use crate::environment::Environment;
-use crate::rest::{Rest, escaped};
+use crate::rest::{Rest, Unanswered, escaped};
 use crate::serve_view::{ServerLine, change, record_line};
 use crate::settings::ADMIN_TOKEN;
-use crate::shared::Ask;
-use crate::shared::control::{RunningRuntime, Runtimes};
+use crate::shared::control::Runtimes;
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
 use crate::{FAILED, OK, console};
@@ -23,13 +23,22 @@ const PAUSE: Duration = Duration::from_millis(500);
 const PAGE: u16 = 500;
 
 pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
-    let elsewhere = match of_runtime(asked, environment) {
+    let (elsewhere, nowhere) = match of_runtime(asked, environment) {
         OfRuntime::Done(code) => return code,
-        OfRuntime::Unknown(why) => Some(why),
-        OfRuntime::NotMeant => None,
+        OfRuntime::Unknown(why) => (Some(why), None),
+        OfRuntime::None(why) => (None, Some(why)),
+        OfRuntime::NotMeant => (None, None),
     };
     reach(&asked.at, environment, async |rest| {
         let paint = environment.paint();
+        if let Some(why) = nowhere
+            && let Err(Unanswered::Away(_)) = rest.get("/api/v1/audit?limit=1").await
+        {
+            return Err(ServeError::Failed(format!(
+                "{why}, and no platform answers at {} (name one with --url URL or --data-dir DIR)",
+                rest.address()
+            )));
+        }
         let found = first_records(rest, asked).await;
         // Nobody has named this `serve`: what is wrong is the name of the server.
         let (records, newest) = match (found, elsewhere) {
@@ -68,19 +77,20 @@ enum OfRuntime {
     Done(u8),
     /// None has it, and why; a `serve` may.
     Unknown(String),
+    /// There is none, or it is not said which server is meant; a `serve` may be there.
+    None(String),
     /// A `serve` is meant, because it is named or no server is.
     NotMeant,
 }
 
+const NONE_RUNS: &str = "no shared runtime is running";
+
 /// What a server of a shared runtime wrote last to its standard error.
 fn of_runtime(asked: &Logs, environment: &Environment) -> OfRuntime {
     let failed = |why: &str| OfRuntime::Done(console::problem(&format!("error: {why}\n"), FAILED));
-    let Some(server) = asked.server.as_deref() else {
-        return match &asked.runtime {
-            Some(_) => failed("name a server: `trunkline logs SERVER --runtime …`"),
-            None => OfRuntime::NotMeant,
-        };
-    };
+    if asked.server.is_none() && asked.runtime.is_some() {
+        return failed("name a server: `trunkline logs SERVER --runtime …`");
+    }
     let at = &asked.at;
     let is_of_serve = at.url.is_some() || at.token.is_some() || at.data_dir.is_some();
     let is_audit = asked.tool.is_some() || asked.outcome.is_some();
@@ -93,6 +103,12 @@ fn of_runtime(asked: &Logs, environment: &Environment) -> OfRuntime {
         Err(_) if asked.runtime.is_none() => return OfRuntime::NotMeant,
         Err(why) => return failed(&why),
     };
+    let Some(server) = asked.server.as_deref() else {
+        return OfRuntime::None(match found.running.is_empty() {
+            true => NONE_RUNS.to_owned(),
+            false => "no server is named (`trunkline logs SERVER`)".to_owned(),
+        });
+    };
     let chosen = match asked.runtime.as_deref().map(|which| found.choose(which)) {
         Some(Err(why)) => return failed(&why),
         Some(Ok(chosen)) => chosen,
@@ -100,67 +116,11 @@ fn of_runtime(asked: &Logs, environment: &Environment) -> OfRuntime {
     };
     let with_it: Vec<_> = chosen.into_iter().filter(|it| it.has_server(server)).collect();
     match with_it.is_empty() {
-        true if found.running.is_empty() => OfRuntime::NotMeant,
+        true if found.running.is_empty() => OfRuntime::None(NONE_RUNS.to_owned()),
         true if asked.runtime.is_some() => failed(&no_server(server, &found)),
         true => OfRuntime::Unknown(no_server(server, &found)),
         false => OfRuntime::Done(print_stderr(asked, server, &found, &with_it)),
     }
-}
-
-/// Prints what a server has written in each of these runtimes, and goes on if that is asked for.
-fn print_stderr(asked: &Logs, server: &str, found: &Runtimes, with_it: &[&RunningRuntime]) -> u8 {
-    let mut shown: Vec<Vec<String>> = vec![Vec::new(); with_it.len()];
-    loop {
-        for (runtime, shown) in with_it.iter().zip(&mut shown) {
-            let answer = match found.ask(&runtime.id, Ask::Logs(server.to_owned())) {
-                Ok(Some(answer)) => answer,
-                Ok(None) if asked.follow => return OK, // it has ended
-                Ok(None) => continue,
-                Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
-            };
-            let lines: Vec<String> = answer
-                .get("lines")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect();
-            let pid = runtime.number("pid");
-            if with_it.len() > 1 && shown.is_empty() && !asked.at.json {
-                console::problem(&format!("runtime {pid}, {}:\n", runtime.text("config")), OK);
-            }
-            let new = behind(shown, &lines);
-            let new =
-                new.get(new.len().saturating_sub(usize::from(asked.lines))..).unwrap_or_default();
-            let text: String = new
-                .iter()
-                .map(|line| match asked.at.json {
-                    true => {
-                        format!("{}\n", json!({ "server": server, "runtime": pid, "line": line }))
-                    }
-                    false => format!("{}\n", crate::client::line(line)),
-                })
-                .collect();
-            if !text.is_empty() && !console::reaches(&text) {
-                return OK;
-            }
-            *shown = lines;
-        }
-        if !asked.follow {
-            return OK;
-        }
-        std::thread::park_timeout(PAUSE);
-    }
-}
-
-/// The lines that are new, of a window that has moved on: behind its longest end that was shown before.
-fn behind<'l>(shown: &[String], now: &'l [String]) -> &'l [String] {
-    let overlap = (0..=shown.len().min(now.len())).rev().find(|count| {
-        let end = shown.get(shown.len() - count..);
-        end.is_some() && end == now.get(..*count)
-    });
-    now.get(overlap.unwrap_or_default()..).unwrap_or_default()
 }
 
 /// The newest records, the oldest of them first; and the number of the newest, also if none is wanted.
@@ -255,24 +215,5 @@ fn said(text: &str) -> Result<(), ServeError> {
     match text.is_empty() || console::reaches(text) {
         true => Ok(()),
         false => Err(ServeError::Gone),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_lines_that_were_not_shown_are_new() {
-        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
-        for (shown, now, new) in [
-            ("", "abc", "abc"),
-            ("abc", "abc", ""),
-            ("abc", "bcd", "d"),
-            ("ab", "xy", "xy"),
-            ("aa", "aab", "b"),
-        ] {
-            assert_eq!(behind(&lines(shown), &lines(now)), lines(new), "{shown} {now}");
-        }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
+mod server_words;
 pub(crate) mod servers;
 pub(crate) mod setup;
 pub(crate) mod shared_runtime;

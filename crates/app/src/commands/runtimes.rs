@@ -82,12 +82,33 @@ pub(crate) fn restart(asked: &RestartArgs, environment: &Environment) -> u8 {
                     end_all(found, &[runtime], EndMode::Now, "restarted")?;
                     continue;
                 }
-                found.ask_only(runtime, Ask::Restart(asked.server.clone()))?;
-                tell("restarted", runtime, "")?;
+                let answer = found.ask_only(runtime, Ask::Restart(asked.server.clone()))?;
+                let (done, how) = restarted(asked.server.as_deref(), answer.as_ref());
+                tell(done, runtime, &how)?;
             }
             Ok(())
         },
     )
+}
+
+/// What came of a restart, by the runtime's answer: what was done, and to what.
+fn restarted(server: Option<&str>, answer: Option<&Value>) -> (&'static str, String) {
+    let Some(server) = server.map(line) else { return ("restarted", String::new()) };
+    let said = |key: &str| answer.and_then(|answer| answer.get(key));
+    if said("asleep").is_some() {
+        let how = format!(": server `{server}` is not running; it starts when it is needed");
+        return ("nothing to restart", how);
+    }
+    match said("private").and_then(Value::as_u64) {
+        None | Some(0) => ("restarted", format!(": server `{server}`")),
+        Some(own) => {
+            let own = match own {
+                1 => "1 process of a client has ended".to_owned(),
+                own => format!("{own} processes of clients have ended"),
+            };
+            ("restarted", format!(": server `{server}`: {own}; the next call starts a new one"))
+        }
+    }
 }
 
 /// Which runtimes a command is about.
@@ -206,16 +227,19 @@ fn measured(runtime: &RunningRuntime) -> Value {
         let own = status.get("pid").and_then(Value::as_u64);
         status.insert("memory_kib".to_owned(), own.map(resident_kib).into());
         status.insert("memory_total_kib".to_owned(), own.map(|pid| tree_kib(pid, 0)).into());
-        for (key, of_tree) in [("servers", true), ("clients", false)] {
-            for part in status.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
-                let pid = part.get("pid").and_then(Value::as_u64);
-                let memory =
-                    pid.map(|pid| if of_tree { tree_kib(pid, 0) } else { resident_kib(pid) });
+        let parts = |of: Option<&mut Value>, measure: fn(u64) -> u64| {
+            for part in of.and_then(Value::as_array_mut).into_iter().flatten() {
+                let memory = part.get("pid").and_then(Value::as_u64).map(measure);
                 if let Some(part) = part.as_object_mut() {
                     part.insert("memory_kib".to_owned(), memory.into());
                 }
             }
-        }
+        };
+        parts(status.get_mut("clients"), resident_kib);
+        let of_tree = |pid| tree_kib(pid, 0);
+        parts(status.get_mut("servers"), of_tree);
+        let servers = status.get_mut("servers").and_then(Value::as_array_mut);
+        servers.into_iter().flatten().for_each(|it| parts(it.get_mut("processes"), of_tree));
     }
     status
 }
@@ -279,15 +303,16 @@ fn block(status: &Value) -> String {
     }
     let head = |words: [&str; 5]| words.map(str::to_owned);
     let mut rows = vec![head(["SERVER", "STATE", "PID", "TOOLS", "MEMORY"])];
-    rows.extend(servers.iter().map(|server| {
-        [
-            text(server, "name"),
-            text(server, "state"),
-            text(server, "pid"),
-            text(server, "tools"),
-            mebibytes(server.get("memory_kib")),
-        ]
-    }));
+    let row = |name: String, of: &Value| {
+        let memory = mebibytes(of.get("memory_kib"));
+        [name, text(of, "state"), text(of, "pid"), text(of, "tools"), memory]
+    };
+    for server in &servers {
+        let name = text(server, "name");
+        rows.push(row(name.clone(), server));
+        let own = server.get("processes").and_then(Value::as_array).into_iter().flatten();
+        rows.extend(own.map(|of| row(format!("{name} of client {}", text(of, "client")), of)));
+    }
     out.push_str(&columns(&rows, "  ", console::width()));
     let mut rows = vec![["CLIENT", "PID", "SINCE", "MEMORY"].map(str::to_owned)];
     rows.extend(clients.iter().map(|client| {

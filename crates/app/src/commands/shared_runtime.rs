@@ -1,7 +1,6 @@
 //! `trunkline runtime`: the runtime that the clients of one user share. Fronts start it; nobody types it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -65,7 +64,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
     let served = block_on(async {
         let attendance = Arc::new(Attendance::default());
         let parting = Arc::clone(&attendance);
-        let own = Arc::new(socket.digests(environment)?);
+        let own = Arc::new(socket.digests(environment));
         let first_used = Arc::new(first_used);
         let reload = reload.on_hangup()?.on_variables(move |used| {
             let (parting, own) = (Arc::clone(&parting), Arc::clone(&own));
@@ -83,7 +82,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
             notices,
             config: path,
             started: SystemTime::now(),
-            inputs: inputs?,
+            inputs,
             program,
         };
         detach(&logs)?;
@@ -116,7 +115,7 @@ fn inputs(
     flags: &Stdio,
     (path, config, used): (&Path, &Config, &BTreeSet<String>),
     environment: &Environment,
-) -> io::Result<BTreeMap<String, String>> {
+) -> BTreeMap<String, String> {
     let here = std::env::current_dir().ok();
     socket.inputs(&RuntimeIdentity {
         config: &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),

@@ -12,7 +12,7 @@ use super::directory::{RuntimeDirectory, draining_id, is_draining_id, own_id};
 use super::front::{greeted, is_silence};
 use super::hello::{Ask, RuntimeHello, refused};
 use super::identity::differences;
-use super::process::{RuntimeProcess, config_of, is_absence, is_pid, peer};
+use super::process::{RuntimeProcess, config_of, is_absence, is_pid, is_runtime, no_runtime, peer};
 use crate::environment::Environment;
 
 /// A runtime that is there.
@@ -224,15 +224,21 @@ impl Runtimes {
         }
         let line = match greeted(stream, pid, &RuntimeHello::Ask(ask)) {
             Ok((_, line, _)) => line,
-            Err(error) if is_silence(&error) => return Ok(RuntimeAnswer::Hangs(pid)),
+            Err(error) if is_silence(&error) => {
+                return match is_runtime(pid, id) {
+                    true => Ok(RuntimeAnswer::Hangs(pid)),
+                    false => Err(told(&no_runtime(pid))),
+                };
+            }
             // It went while we spoke.
             Err(_) => return Ok(RuntimeAnswer::Nothing),
         };
         match refused(&line) {
             Some(why) => Err(why),
-            None => serde_json::from_slice(&line)
-                .map(RuntimeAnswer::Said)
-                .map_err(|error| told(&error.to_string())),
+            None => match serde_json::from_slice::<Value>(&line) {
+                Ok(answer) if answer.get("trunkline").is_some() => Ok(RuntimeAnswer::Said(answer)),
+                _ => Err(told(&no_runtime(pid))),
+            },
         }
     }
 
@@ -245,7 +251,8 @@ impl Runtimes {
         };
         let is_asked = mode == EndMode::Orderly
             && !runtime.is_hung()
-            && (runtime.is_ending() || matches!(self.ask_only(runtime, Ask::Stop), Ok(Some(_))));
+            // One that was told to end is told once more: it may only have lost its place to another.
+            && (matches!(self.ask_only(runtime, Ask::Stop), Ok(Some(_))) || runtime.is_ending());
         if is_asked && process.ends_within(RUNTIME_END) {
             return Ok(Ended::ByItself);
         }

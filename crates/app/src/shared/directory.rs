@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -30,10 +30,19 @@ pub(crate) struct RuntimeDirectory {
 impl RuntimeDirectory {
     /// Makes the directory if it is not there. The error says what is wrong, and where.
     pub(crate) fn open(environment: &Environment) -> Result<Self, String> {
-        let path = place(environment);
+        Self::at(place(environment))
+    }
+
+    fn at(path: PathBuf) -> Result<Self, String> {
+        no_link(&path)?;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
         made.map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
         Self::entered(path)
+    }
+
+    /// The directory that is at this place now, if it is not the same any more. It is made again if need be.
+    pub(crate) fn reopened(&self) -> Result<Self, String> {
+        Self::at(self.path.clone())
     }
 
     /// `None`: there has been no runtime.
@@ -41,13 +50,13 @@ impl RuntimeDirectory {
         let path = place(environment);
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            _ => Self::entered(path).map(Some),
+            _ => no_link(&path).and_then(|()| Self::entered(path)).map(Some),
         }
     }
 
     fn entered(path: PathBuf) -> Result<Self, String> {
         let shown = path.display();
-        // NOFOLLOW: a link may have been put there by somebody else.
+        // NOFOLLOW: a link may have been put there since it was looked for.
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&path, flags, Mode::empty())
             .map_err(|error| format!("{shown} cannot be opened: {error}"))?;
@@ -106,12 +115,12 @@ impl RuntimeDirectory {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut locks = names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned));
-        // Held for a moment if it is free; a front that finds it taken tries again.
+        // Held for a moment if it is free; a front that finds it taken tries again. One that nobody holds goes.
         locks.any(|id| id.ends_with(STARTING) && matches!(self.lock(&id), Ok(None)))
     }
 
     /// Held by the front that starts this runtime. `None`: another one does.
-    pub(crate) fn lock_start(&self, id: &str) -> io::Result<Option<File>> {
+    pub(crate) fn lock_start(&self, id: &str) -> io::Result<Option<HeldLock>> {
         self.lock(&format!("{id}{STARTING}"))
     }
 
@@ -122,35 +131,44 @@ impl RuntimeDirectory {
         }
     }
 
-    /// Owns the socket of this runtime as long as the file is open. `None`: another process owns it.
-    pub(crate) fn lock(&self, id: &str) -> io::Result<Option<File>> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(self.file(id, "lock"))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
+    /// Owns the socket of this runtime as long as the lock is held. `None`: another process owns it.
+    pub(crate) fn lock(&self, id: &str) -> io::Result<Option<HeldLock>> {
+        let path = self.file(id, "lock");
+        loop {
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+            // It may have been removed since it was opened; then a lock on it keeps nobody out.
+            let held = HeldLock { file, path: path.clone() };
+            if held.keeps_others_out() {
+                return Ok(Some(held));
+            }
         }
     }
 
     /// A random key of this user: without it nobody can tell from the name of a socket which values the
     /// variables had.
     pub(crate) fn key(&self) -> io::Result<[u8; KEY]> {
-        let path = self.path.join("key");
-        match read_key(&path) {
+        match read_key(&self.path.join("key")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             read => return read,
         }
         let mut key = [0; KEY];
         rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())?;
+        self.key_or(&key)
+    }
+
+    /// The key that counts here; this one, if there was none.
+    pub(crate) fn key_or(&self, key: &[u8; KEY]) -> io::Result<[u8; KEY]> {
+        let path = self.path.join("key");
         let new = self.path.join(format!("key.{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true).mode(0o600);
-        let written = options.open(&new).and_then(|mut file| file.write_all(&key));
+        let written = options.open(&new).and_then(|mut file| file.write_all(key));
         // A link fails if the name is taken: of two fronts that start together one key counts.
         let linked = written.and_then(|()| fs::hard_link(&new, &path));
         // Also after a failure; what failed is told below.
@@ -159,6 +177,45 @@ impl RuntimeDirectory {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => read_key(&path),
         }
+    }
+}
+
+/// A lock that this process holds. Its file goes with it.
+#[derive(Debug)]
+pub(crate) struct HeldLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl HeldLock {
+    /// Is it the one that others of this name find? Its file may have been removed, and another one made.
+    pub(crate) fn keeps_others_out(&self) -> bool {
+        let (Ok(own), Ok(there)) = (self.file.metadata(), fs::symlink_metadata(&self.path)) else {
+            return false;
+        };
+        (own.dev(), own.ino()) == (there.dev(), there.ino())
+    }
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // While it is held nobody else removes it. Whoever has opened it meanwhile finds that it is not there any
+        // more, and opens another one.
+        if self.keeps_others_out() {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// A link may have been put there by somebody else.
+fn no_link(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+        true => Err(format!(
+            "{} is a link, and where it leads is not trusted: remove it, or set XDG_RUNTIME_DIR to a directory of \
+             your own",
+            path.display()
+        )),
+        false => Ok(()),
     }
 }
 
@@ -260,7 +317,17 @@ mod tests {
         let held = directory.lock("a").unwrap();
         assert!(held.is_some());
         assert!(directory.lock("a").unwrap().is_none(), "two own one socket");
+        // A file that was tidied away keeps nobody out: whoever holds it can tell.
+        let held = held.unwrap();
+        assert!(held.keeps_others_out());
+        fs::remove_file(directory.file("a", "lock")).unwrap();
+        assert!(!held.keeps_others_out());
+        let again = directory.lock("a").unwrap();
+        assert!(again.is_some() && directory.lock("a").unwrap().is_none());
         drop(held);
+        assert!(directory.lock("a").unwrap().is_none(), "a lock that is none takes nothing away");
+        drop(again);
+        assert!(!directory.file("a", "lock").exists());
         assert!(directory.lock("a").unwrap().is_some());
         assert!(!directory.is_starting());
         let starting = directory.lock_start("a").unwrap();

@@ -208,6 +208,9 @@ pub(crate) fn depends_on_directory(servers: &[ServerSpec]) -> bool {
         Transport::Stdio { command, args, cwd, .. } => {
             let is_relative = |path: &str| !Path::new(path).is_absolute();
             let names_here = |text: &str| {
+                // `--root=./x` means what `--root ./x` means.
+                let value = text.split_once('=').filter(|_| text.starts_with('-'));
+                let text = value.map_or(text, |(_, value)| value);
                 matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../")
             };
             cwd.as_deref().is_some_and(is_relative)
@@ -339,6 +342,9 @@ mod tests {
             r#"{"command": "bin/server"}"#,
             r#"{"command": "npx", "args": ["-y", "fs", "."]}"#,
             r#"{"command": "npx", "args": ["../notes"]}"#,
+            r#"{"command": "npx", "args": ["--root", "./x"]}"#,
+            r#"{"command": "npx", "args": ["--root=./x"]}"#,
+            r#"{"command": "npx", "args": ["-r=."]}"#,
             r#"{"command": "npx", "cwd": "."}"#,
         ] {
             assert!(depends(entry), "{entry}");
@@ -346,6 +352,7 @@ mod tests {
         for entry in [
             r#"{"command": "npx", "args": ["-y", "@scope/server", "/data"]}"#,
             r#"{"command": "/bin/server"}"#,
+            r#"{"command": "npx", "args": ["--root=/data", "--glob=.x", "a=./x"]}"#,
             r#"{"command": "npx", "args": ["./x"], "cwd": "/w"}"#,
             r#"{"command": "./server", "disabled": true}"#,
             r#"{"url": "http://127.0.0.1:1/mcp"}"#,

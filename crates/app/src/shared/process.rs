@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
-use super::directory::RuntimeDirectory;
+use super::directory::{RuntimeDirectory, own_id};
 
 #[derive(Debug)]
 pub(crate) struct RuntimeProcess {
@@ -32,6 +32,10 @@ impl RuntimeProcess {
             Err(Errno::SRCH) => return Ok(None),
             Err(error) => return Err(format!("process {pid} cannot be watched: {error}")),
         };
+        // Whatever else listens there is not ours to end.
+        if !is_runtime(pid, id) {
+            return Err(format!("{}: {}", directory.file(id, "sock").display(), no_runtime(pid)));
+        }
         // The number was the listener's, and could be another process's by now; not if it still listens.
         Ok(listening()?.filter(|again| *again == pid).map(|pid| Self { pid, handle }))
     }
@@ -95,9 +99,25 @@ fn state(pid: Pid) -> Option<char> {
 
 /// The config that a runtime was started with, by its command line: one that hangs cannot be asked.
 pub(crate) fn config_of(pid: Pid) -> Option<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    let words = command_line(pid);
     // The last counts; its front has added it.
-    let at = words.iter().rposition(|word| *word == b"--config")?;
+    let at = words.iter().rposition(|word| word == b"--config")?;
     words.get(at + 1).map(|path| String::from_utf8_lossy(path).into_owned())
+}
+
+/// Was this process started as the runtime of this id, or of the one that it had before it was told to end?
+pub(crate) fn is_runtime(pid: Pid, id: &str) -> bool {
+    let words = command_line(pid);
+    let id = own_id(id).as_bytes();
+    matches!(words.as_slice(), [_, word, flag, own, ..] if word == b"runtime" && flag == b"--id" && own == id)
+}
+
+/// What is said of another process that listens where a runtime should.
+pub(crate) fn no_runtime(pid: Pid) -> String {
+    format!("process {pid} listens there and is no runtime of Trunkline; remove the file")
+}
+
+fn command_line(pid: Pid) -> Vec<Vec<u8>> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }

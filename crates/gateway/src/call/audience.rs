@@ -1,7 +1,7 @@
 //! The clients a server may speak to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::call::{Client, Level};
 use crate::lock::{Mutex, rank};
@@ -12,12 +12,24 @@ pub(crate) struct Audience {
     clients: Mutex<Vec<Weak<Client>>, rank::Audience>,
     /// There is only ever one client: whatever a server says is meant for it.
     exclusive: AtomicBool,
+    /// Of a process that is not shared: the client that has it.
+    holder: OnceLock<Weak<Client>>,
 }
 
 impl Audience {
     pub(crate) fn make_exclusive(&self) {
         // Relaxed: set while the gateway is put together, before any client or server is there.
         self.exclusive.store(true, Ordering::Relaxed);
+    }
+
+    /// For a process that this client has, which may hear of it or not.
+    pub(crate) fn held_by(client: &Arc<Client>) -> Self {
+        Self { holder: OnceLock::from(Arc::downgrade(client)), ..Self::default() }
+    }
+
+    /// The client that has the process, where it is not shared.
+    pub(crate) fn holder(&self) -> Option<Arc<Client>> {
+        self.holder.get().and_then(Weak::upgrade)
     }
 
     pub(crate) fn is_exclusive(&self) -> bool {

@@ -49,6 +49,8 @@ pub(crate) struct Client {
     /// Knows whether the client is still there; only where it need not stay connected.
     // Weak: the front's session holds this client.
     presence: OnceLock<Weak<dyn Presence>>,
+    /// The process at the other end of its socket, where one is known.
+    process: OnceLock<u32>,
     /// The resources it is subscribed to.
     pub(crate) subscribed: Arc<SubscriptionQuota>,
 }
@@ -75,6 +77,15 @@ const UNSAID_LEVEL: &str = "info";
 impl Client {
     pub(crate) fn restricted_to(grant: Option<Arc<dyn Grant>>) -> Self {
         Self { grant, ..Self::default() }
+    }
+
+    /// Notes which process it is; what was noted first stays.
+    pub(crate) fn set_process(&self, pid: u32) {
+        let _ = self.process.set(pid);
+    }
+
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.process.get().copied()
     }
 
     /// May it hear what this server says outside of any call?

@@ -29,7 +29,8 @@ use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
 use crate::scanner::ServerFindings;
 use crate::upstream::{
-    Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change, supervise,
+    LifeVerdict, Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change,
+    supervise,
 };
 
 /// All clones are handles on one fleet.
@@ -197,7 +198,7 @@ impl Fleet {
         self.services.observers.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
-    fn find(&self, id: &str) -> Option<Arc<Server>> {
+    pub(super) fn find(&self, id: &str) -> Option<Arc<Server>> {
         self.registry.servers().iter().find(|server| **server.key.id() == *id).cloned()
     }
 
@@ -240,7 +241,9 @@ impl Fleet {
             HealthVerdict::Well => server.try_again(),
             HealthVerdict::Failing => server.set_failing(true),
             HealthVerdict::Passing => server.set_failing(false),
-            HealthVerdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),
+            HealthVerdict::Useless(why) if self.supervisor.restarts(&server) => {
+                server.condemn(LifeVerdict::Useless(why));
+            }
             HealthVerdict::Useless(_) => {} // it would not be started again
         }
         true
@@ -288,6 +291,11 @@ impl Fleet {
         };
         drop(self.supervisors.spawn_on(task, &self.runtime));
         Retired::new(pending, done)
+    }
+
+    /// Waits until the thread that moves bytes has looked up from its work: until then nothing of the gateway moves.
+    pub async fn moves(&self) {
+        self.supervisor.pump.answers().await;
     }
 
     /// Pings a server; any answer will do. It counts as no call, and proves only that the server

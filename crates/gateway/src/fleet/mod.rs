@@ -3,11 +3,13 @@
 mod call;
 mod handle;
 mod info;
+mod private;
 mod retired;
 mod served_list;
 
 pub use call::{CallFailure, FailureKind, ToolAnswer, ToolCall};
 pub use handle::{Applied, Fleet, HealthVerdict};
 pub use info::{CustomInfo, Offer, OfferMark, PastFailure, ServerInfo, ToolInfo};
+pub use private::{PrivateProcess, Restarted};
 pub use retired::Retired;
 pub use served_list::ServedList;

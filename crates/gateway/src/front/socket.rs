@@ -24,6 +24,8 @@ use crate::session::{Session, SessionContext, abandon, end_calls};
 pub struct SocketClient {
     /// The connected socket. From here on it carries MCP messages, one a line.
     pub socket: OwnedFd,
+    /// The process that has connected.
+    pub pid: u32,
     /// Whose names its tools have.
     pub kind: Option<ClientKind>,
     /// The number of the last question that it was asked before; 0: none.
@@ -149,13 +151,15 @@ async fn attend(
     (context, message_limit, pump): (Arc<SessionContext>, usize, Pump),
     mut farewell: watch::Receiver<Option<RuntimeFarewell>>,
 ) -> io::Result<()> {
-    let SocketClient { socket, kind, last_question, mut notices, dismissed, presence } = client;
+    let SocketClient { socket, pid, kind, last_question, mut notices, dismissed, presence } =
+        client;
     let context = context.for_latecomer();
     let context = Arc::new(match kind {
         Some(kind) => context.for_client(kind),
         None => context,
     });
     let session = Session::new(context);
+    session.client.set_process(pid);
     session.client.number_questions_after(last_question);
     let (input, stream) = Sink::socket(socket)?;
     let outbox = Outbox::closing_at(SOCKET_CLIENT_BYTES);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::lock::{Mutex, rank};
@@ -41,6 +42,8 @@ pub(super) enum Order {
     },
     Poke(u64),
     Forget(u64),
+    /// Say that orders are followed.
+    Answer(oneshot::Sender<()>),
     Stop,
 }
 
@@ -108,6 +111,16 @@ impl Pump {
 
     pub(crate) fn stop(&self) {
         self.order([Order::Stop]);
+    }
+
+    /// Waits until the thread has come to its orders once: it is not stuck, or has ended.
+    pub(crate) async fn answers(&self) {
+        let (sender, answer) = oneshot::channel();
+        self.order([Order::Answer(sender)]);
+        tokio::select! {
+            _ = answer => {}
+            () = self.ended() => {}
+        }
     }
 
     /// Waits until the thread has ended, which it does only when told to.

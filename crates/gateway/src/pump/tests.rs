@@ -225,6 +225,43 @@ fn whoever_waits_for_the_end_learns_of_a_panic() {
     assert!(thread.join().is_err());
 }
 
+/// Reads on when it is let.
+#[derive(Debug)]
+struct Stuck(Vec<u8>, Sender<()>, Receiver<()>);
+
+impl Reader for Stuck {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.0.reserve(16);
+        &mut self.0
+    }
+
+    fn take(&mut self, _: &SourceHandle, _: &mut FlushSet) {
+        self.1.send(()).unwrap();
+        self.2.recv_timeout(LIMIT).unwrap();
+    }
+
+    fn ended(&mut self, _: &mut FlushSet) {}
+}
+
+#[test]
+fn a_thread_that_is_stuck_does_not_answer_until_it_goes_on() {
+    let (pump, thread) = Pump::start().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let answers =
+        |time| runtime.block_on(async { tokio::time::timeout(time, pump.answers()).await.is_ok() });
+    assert!(answers(LIMIT));
+    let ((from, to), (stuck, is_stuck), (go, goes)) = (pipe(), channel(), channel());
+    pump.read(Input::pipe(nonblocking(from)), Box::new(Stuck(Vec::new(), stuck, goes)));
+    std::fs::File::from(to).write_all(b"x").unwrap();
+    is_stuck.recv_timeout(LIMIT).unwrap();
+    assert!(!answers(Duration::from_millis(50)));
+    go.send(()).unwrap();
+    assert!(answers(LIMIT));
+    pump.stop();
+    thread.join().unwrap();
+    assert!(answers(LIMIT), "one that has ended is not waited for");
+}
+
 /// Panics when it reads this line.
 #[derive(Debug)]
 struct Fragile(Heard);

@@ -134,6 +134,8 @@ impl Thread {
                 }
             }
             Order::Forget(token) => self.forget(token),
+            // An error: who asked does not wait any more.
+            Order::Answer(sender) => drop(sender.send(())),
             Order::Stop => return false,
         }
         true

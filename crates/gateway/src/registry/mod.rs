@@ -145,7 +145,7 @@ impl Registry {
         make_room(&running)
     }
 
-    /// The processes of this server that serve one client alone.
+    /// The processes of this server that serve one client alone; some may have ended.
     pub(crate) fn privates_of(&self, server: &Server) -> Vec<Arc<Server>> {
         let privates = self.privates.lock();
         let privates = privates.iter().filter_map(Weak::upgrade);

@@ -38,7 +38,7 @@ impl PrivateServers {
         if let Some(held) = held.filter(|held| !held.signals.dismissed.is_cancelled()) {
             return Ok(Arc::clone(held));
         }
-        let audience = Arc::new(Audience::default());
+        let audience = Arc::new(Audience::held_by(&self.client));
         // What this process asks can only concern this client.
         audience.make_exclusive();
         audience.join(&self.client);
@@ -67,11 +67,11 @@ impl PrivateServers {
             held.key == server.key && held.definition.transport == server.definition.transport
         };
         let is_free =
-            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_free());
+            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_untouched());
         if let Some(free) = pool.iter().filter(same).find(is_free) {
             return Ok(Arc::clone(free));
         }
-        let own = self.start(server, Arc::default())?;
+        let own = self.start(server, Arc::new(Audience::held_by(&self.client)))?;
         pool.push(Arc::clone(&own));
         Ok(own)
     }

@@ -23,6 +23,7 @@ pub(crate) use lifecycle::make_room::make_room;
 pub(crate) use lifecycle::offer_changes::OfferChanges;
 pub(crate) use lifecycle::reconsider::{pinned_entry, reconsider_pins, set_on_change};
 pub(crate) use lifecycle::server::Server;
+pub(crate) use lifecycle::signals::LifeVerdict;
 pub(crate) use lifecycle::start_gate::StartGate;
 pub use lifecycle::state::{Failure, Phase, Retry, State, Status};
 pub(crate) use lifecycle::supervise::supervise;

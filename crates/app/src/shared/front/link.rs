@@ -17,7 +17,9 @@ use trunkline_keeper::keep_descriptors_from_programs;
 
 use crate::shared::directory::{RuntimeDirectory, draining_id};
 use crate::shared::hello::{Ask, ClientHello, RuntimeHello, is_elsewhere, refused};
-use crate::shared::process::{RuntimeProcess, is_absence, is_at_work, is_traced, peer};
+use crate::shared::process::{
+    RuntimeProcess, is_absence, is_at_work, is_runtime, is_traced, no_runtime, peer,
+};
 use crate::shared::runtime::{READY, TAKEN};
 
 /// A runtime that needs longer to open its socket is of no use.
@@ -152,6 +154,10 @@ impl RuntimeLink<'_> {
                 Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
                 None => Ok(Attempt::Connected(Connected { stream, ahead })),
             },
+            Err(error) if is_silence(&error) && !is_runtime(pid, &self.at.id) => {
+                let path = self.at.directory.file(&self.at.id, "sock");
+                Err(format!("{}: {}", path.display(), no_runtime(pid)))
+            }
             Err(error) if is_silence(&error) => Err(format!(
                 "the shared runtime hangs (pid {pid} has not answered for {} s); `trunkline stop {pid}` ends it",
                 GREETING.as_secs()

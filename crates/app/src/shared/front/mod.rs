@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
 use trunkline_catalog::config::Style;
 
 pub(crate) use link::{greeted, is_silence};
@@ -31,6 +32,10 @@ const SHARED: &str = "TRUNKLINE_SHARED";
 const LINGER: &str = "TRUNKLINE_LINGER";
 /// How long a runtime stays after its last client: a client that is restarted finds its servers running.
 const USUAL_LINGER: Duration = Duration::from_secs(600);
+
+/// A runtime with one client and a few servers has about as many files open. With fewer it starts, and can then
+/// neither start a server nor serve a client.
+const LEAST_FILES: u64 = 64;
 
 /// What came of it.
 #[derive(Debug)]
@@ -64,6 +69,12 @@ pub(crate) fn attach(
     // A Trunkline behind another one ends with it, and so would a runtime that others share.
     if ConfigChain::is_nested(environment) {
         return Fronted::Alone;
+    }
+    if let Some(few) = getrlimit(Resource::Nofile).current.filter(|most| *most < LEAST_FILES) {
+        return Fronted::Usage(format!(
+            "only {few} files may be open at a time here, and Trunkline needs {LEAST_FILES}: raise the limit \
+             (`ulimit -n`, or `LimitNOFILE=` of a service)"
+        ));
     }
     let locate = || locate(stdio, wanted, environment);
     let first = match locate() {

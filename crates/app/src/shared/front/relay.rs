@@ -29,6 +29,8 @@ pub(super) struct Relay {
     oversize: bool,
     /// How the runtime said that it ends.
     farewell: Option<RuntimeEnding>,
+    /// The runtime has said something to the client, or that it ends.
+    pub(super) has_spoken: bool,
     /// Lines for standard error.
     notices: Vec<u8>,
 }
@@ -115,6 +117,7 @@ impl Relay {
             limit,
             oversize: false,
             farewell: None,
+            has_spoken: false,
             notices: Vec::new(),
         }
     }
@@ -179,6 +182,7 @@ impl Relay {
                 }
                 continue;
             }
+            self.has_spoken = true;
             let Ok(message) = scan(line) else {
                 for answer in messages(line) {
                     self.requests.closed(answer.id());
@@ -210,10 +214,10 @@ impl Relay {
         let settled = self.requests.settle(&unsent);
         for lost in &settled.lost {
             match lost {
-                LostRequest::Single(id) => self.to_client.line(&runtime_gone(id, true)),
+                LostRequest::Single(id) => self.to_client.line(&runtime_gone(id, true, None)),
                 LostRequest::Batch(ids) => {
                     let answers: Vec<Vec<u8>> =
-                        ids.iter().map(|id| runtime_gone(id, true)).collect();
+                        ids.iter().map(|id| runtime_gone(id, true, None)).collect();
                     self.to_client.line(&[&b"["[..], &answers.join(&b','), b"]"].concat());
                 }
             }
@@ -237,7 +241,7 @@ impl Relay {
 
     /// Another runtime has the client now: it learns of the session before anything else.
     pub(super) fn runtime_found(&mut self) {
-        self.farewell = None;
+        (self.farewell, self.has_spoken) = (None, false);
         let waiting = self.to_runtime.take_unsent();
         let is_initializing = self.memory.initialize_id().is_none_or(|id| {
             let mut lines = waiting.split(|byte| *byte == b'\n');
@@ -250,15 +254,15 @@ impl Relay {
         self.memory.announce(&mut self.to_client.bytes);
     }
 
-    /// No runtime can be had: every open request gets an error.
-    pub(super) fn give_up(&mut self) {
+    /// No runtime can be had, and perhaps never will: every open request gets an error.
+    pub(super) fn give_up(&mut self, why_none: Option<&str>) {
         let unsent = self.to_runtime.take_unsent();
         let is_unsent = |id: &[u8]| {
             let mut lines = unsent.split(|byte| *byte == b'\n');
             lines.any(|line| messages(line).iter().any(|message| message.id() == id))
         };
         for id in self.requests.give_up() {
-            self.to_client.line(&runtime_gone(&id, !is_unsent(&id)));
+            self.to_client.line(&runtime_gone(&id, !is_unsent(&id), why_none));
         }
     }
 

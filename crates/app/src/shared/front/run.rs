@@ -22,6 +22,10 @@ const LONG_LIFE: Duration = Duration::from_secs(10);
 /// After so many in a row that were not, the next is started when the client needs it.
 const MOST_CRASHES: u32 = 3;
 
+/// After so many in a row that were lost before they said anything, the client gets servers of its own, and if those
+/// are lost likewise, the front ends.
+const MOST_MUTE: u32 = 5;
+
 /// A front that has done nothing for so long gives memory back, once.
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Reads of so many bytes are parts of large messages, which leave memory behind.
@@ -40,6 +44,10 @@ struct Front<'l> {
     is_small: bool,
     /// Runtimes in a row that have not lived long.
     crashes: u32,
+    /// Runtimes in a row that have said nothing to the client.
+    mute: u32,
+    /// What was last passed on to standard error.
+    last_notices: Vec<u8>,
     watch: Option<SilenceWatch>,
     /// The runtime was told that the client writes no more.
     is_half_closed: bool,
@@ -66,6 +74,8 @@ pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::
         connected_at: Instant::now(),
         is_small: false,
         crashes: 0,
+        mute: 0,
+        last_notices: Vec::new(),
         watch: SilenceWatch::new(),
         is_half_closed: false,
         is_refused: false,
@@ -96,8 +106,10 @@ impl Front<'_> {
                 return Ok(FrontEnd::Served);
             }
             if self.runtime.is_none() && self.is_runtime_needed() {
-                if let Err(why) = self.reconnect().or_else(|why| self.go_on_alone(&why)) {
-                    self.relay.give_up();
+                if let Err(why) = self.find_runtime() {
+                    // In one line: a client may show it in one.
+                    let in_one = why.split_whitespace().collect::<Vec<_>>().join(" ");
+                    self.relay.give_up(Some(&in_one));
                     self.write_last_answers();
                     return Ok(FrontEnd::NoRuntime(why));
                 }
@@ -257,10 +269,12 @@ impl Front<'_> {
         self.runtime = None;
         if self.is_half_closed {
             // It has answered everything and closed, as it should; or else nothing more will be answered.
-            self.relay.give_up();
+            self.relay.give_up(None);
             return;
         }
         let farewell = self.relay.farewell();
+        let is_mute = farewell.is_none() && !self.relay.has_spoken;
+        self.mute = if is_mute { self.mute + 1 } else { 0 };
         self.relay.runtime_lost();
         if self.connected_at.elapsed() > LONG_LIFE {
             self.crashes = 0;
@@ -277,6 +291,20 @@ impl Front<'_> {
             // An error: tried again, and told, when the client needs a runtime.
             drop(self.reconnect());
         }
+    }
+
+    /// The client needs a runtime. The error: it can have none any more.
+    fn find_runtime(&mut self) -> Result<(), String> {
+        let found = match self.mute {
+            0..MOST_MUTE => self.reconnect(),
+            mute => Err(format!(
+                "the shared runtime has closed {mute} connections in a row without a word (`trunkline stop` ends it)"
+            )),
+        };
+        found.or_else(|why| match self.mute > MOST_MUTE {
+            true => Err(why),
+            false => self.go_on_alone(&why),
+        })
     }
 
     fn reconnect(&mut self) -> Result<(), String> {
@@ -341,9 +369,12 @@ impl Front<'_> {
 
     fn flush_notices(&mut self) {
         let notices = self.relay.take_notices();
-        if !notices.is_empty() {
-            logging::pass_to_stderr(&notices);
+        // What each of several runtimes says that are lost one after the other is said once.
+        if notices.is_empty() || (self.mute > 0 && notices == self.last_notices) {
+            return;
         }
+        logging::pass_to_stderr(&notices);
+        self.last_notices = notices;
     }
 }
 

@@ -17,6 +17,9 @@ pub(crate) struct Attendance {
     clients: Mutex<Vec<Attendant>>,
     /// No client can find this runtime any more.
     is_outdated: AtomicBool,
+    /// Why no client finds it, because its files were removed.
+    // A leaf lock: held for a look or a change.
+    hidden: Mutex<Option<&'static str>>,
     /// The runtime ends: it has given its socket up to the next one.
     is_ending: AtomicBool,
     /// What the clients of an edited config have to have in common with this runtime.
@@ -118,6 +121,14 @@ impl Attendance {
         self.is_outdated.store(is_outdated, Ordering::Relaxed);
     }
 
+    pub(super) fn set_hidden(&self, why: Option<&'static str>) {
+        *self.hidden.lock() = why;
+    }
+
+    pub(super) fn why_hidden(&self) -> Option<&'static str> {
+        *self.hidden.lock()
+    }
+
     pub(super) fn set_ending(&self) {
         // Relaxed: the flag publishes nothing else.
         self.is_ending.store(true, Ordering::Relaxed);
@@ -141,7 +152,9 @@ impl Attendance {
             let (clients, linger) = *now.borrow_and_update();
             let wait = match linger {
                 None => first,
-                Some(_) if self.is_outdated() || is_outdated() => Duration::ZERO,
+                Some(_) if self.is_outdated() || self.why_hidden().is_some() || is_outdated() => {
+                    Duration::ZERO
+                }
                 Some(linger) => linger,
             };
             tokio::select! {

@@ -16,10 +16,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use trunkline_gateway::{Fleet, HealthVerdict, SocketClient, SocketOrder};
+use trunkline_gateway::{Fleet, LATEST_GREETING, Restarted, SocketClient, SocketOrder};
 
 use super::attendance::Attendance;
-use super::{OwnSocket, report};
+use super::report;
+use super::socket::{NewPlace, OwnSocket};
 use crate::client::did_you_mean;
 use crate::shared::hello::{Ask, ClientHello, ELSEWHERE, RuntimeHello, WELCOME, refusal};
 
@@ -62,26 +63,30 @@ enum Visitors {
 impl Reception {
     /// Accepts until nobody needs the runtime, a command ends it, or the gateway ends by itself. Then the socket
     /// is free for the next runtime, the gateway is told to end, and commands are answered until it has.
-    pub(crate) async fn receive(self, socket: OwnSocket) -> io::Result<Infallible> {
-        let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
+    pub(crate) async fn receive(self, mut socket: OwnSocket) -> io::Result<Infallible> {
         let reception = Arc::new(self);
         let (end, mut ended) = mpsc::channel::<EndOrder>(1);
         let mut visits = JoinSet::new();
-        let last = {
+        let last = loop {
+            let listener = socket.listener()?;
+            let welcome = if socket.is_displaced() { Visitors::Commands } else { Visitors::All };
             let is_outdated = || reception.program.is_replaced();
             let mut lingered =
                 std::pin::pin!(reception.attendance.lingered(FIRST_CLIENT, is_outdated));
-            tokio::select! {
-                never = reception.accept(&listener, &mut visits, &end, Visitors::All) => match never {},
-                Some(order) = ended.recv() => order,
+            let place = tokio::select! {
+                never = reception.accept(&listener, &mut visits, &end, welcome) => match never {},
+                Some(order) = ended.recv() => break order,
                 () = &mut lingered => {
                     tracing::info!("no client is left: the runtime ends");
-                    EndOrder { again: false }
+                    break EndOrder { again: false };
                 }
-                () = reception.orders.closed() => EndOrder { again: false },
-            }
+                () = reception.orders.closed() => break EndOrder { again: false },
+                () = socket.lost() => socket.take_place(),
+            };
+            reception.attendance.set_hidden(why_hidden(place));
         };
         reception.attendance.set_ending();
+        let listener = socket.listener()?;
         let _retired = socket.retire();
         let ending = async {
             // Those that were accepted meanwhile are still attached, and told that it ends.
@@ -141,6 +146,14 @@ impl Reception {
             // It notices that nobody listens to it, and looks for the next runtime.
             Ok(RuntimeHello::Client(_)) if welcome == Visitors::Commands => return,
             Ok(RuntimeHello::Client(hello)) => return self.attach(stream, hello).await,
+            Ok(RuntimeHello::Ask(Ask::Status)) => {
+                // A runtime that cannot move a byte is silent, like one that hangs as a whole. Longer than anybody
+                // waits for a word: what is closed sooner looks like one that has gone.
+                if timeout(2 * LATEST_GREETING, self.fleet.moves()).await.is_err() {
+                    return;
+                }
+                self.answer(Ask::Status, end)
+            }
             Ok(RuntimeHello::Ask(ask)) => self.answer(ask, end),
             Err(why) => refusal(&why),
         };
@@ -166,6 +179,7 @@ impl Reception {
         let Ok(socket) = stream.into_std() else { return };
         let client = SocketClient {
             socket: socket.into(),
+            pid: hello.pid,
             kind: hello.kind,
             last_question: hello.last_question,
             notices,
@@ -187,16 +201,17 @@ impl Reception {
                 done
             }
             Ask::Restart(Some(name)) => match self.find(&name) {
-                Ok(id) => {
-                    let why = "was restarted by `trunkline restart`".to_owned();
-                    self.fleet.mark(&id, HealthVerdict::Useless(why));
-                    self.fleet.reconnect(&id);
-                    done
-                }
+                Ok(id) => match self.fleet.restart(&id) {
+                    Some(Restarted::Begun { private }) => {
+                        json!({ "trunkline": 1, "done": true, "private": private })
+                    }
+                    // Gone since it was found: nothing of it runs.
+                    Some(Restarted::Asleep) | None => json!({ "trunkline": 1, "asleep": true }),
+                },
                 Err(why) => return refusal(&why),
             },
             Ask::Logs(name) => match self.find(&name) {
-                Ok(id) => json!({ "trunkline": 1, "lines": self.fleet.stderr(&id) }),
+                Ok(id) => report::words(self, &id),
                 Err(why) => return refusal(&why),
             },
         };
@@ -215,6 +230,20 @@ impl Reception {
             }
         }
     }
+}
+
+/// Why clients do not find a runtime whose files were removed.
+fn why_hidden(place: NewPlace) -> Option<&'static str> {
+    let why = match place {
+        NewPlace::Same => {
+            tracing::info!("the runtime's files were removed: it has made them again");
+            return None;
+        }
+        NewPlace::Taken => "its files were removed, and another runtime has its place",
+        NewPlace::Nowhere => "its directory was removed and cannot be made again",
+    };
+    tracing::info!("no client comes any more: {why}");
+    Some(why)
 }
 
 /// The program that this process runs: device, inode and time of its file.

@@ -2,9 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use trunkline_catalog::client::Client;
-use trunkline_gateway::{FIRST_WORD, ServerInfo, State};
+use trunkline_catalog::config::ServerSpec;
+use trunkline_gateway::{FIRST_WORD, PrivateProcess, ServerInfo, State};
 
 use super::listener::Reception;
 
@@ -21,23 +22,18 @@ pub(super) fn status(reception: &Reception) -> Value {
             })
         })
         .collect();
-    let servers = reception.fleet.servers();
-    let open_calls: usize = servers.iter().map(|server| server.open_calls).sum();
+    let mut open_calls = 0;
+    let mut servers = Vec::new();
+    for server in reception.fleet.servers() {
+        let own = reception.fleet.private_processes(&ServerSpec::file_id(&server.key));
+        let own_calls: usize = own.iter().map(|process| process.info.open_calls).sum();
+        open_calls += server.open_calls + own_calls;
+        let mut told = process(&server);
+        told.insert("name".to_owned(), server.key.as_str().into());
+        told.insert("processes".to_owned(), own.iter().map(private).collect());
+        servers.push(Value::Object(told));
+    }
     let why_draining = why_draining(reception);
-    let servers: Vec<Value> = servers
-        .iter()
-        .map(|server| {
-            json!({
-                "name": server.key,
-                "state": server.state.word(),
-                "why": server.state.why(),
-                "pid": server.pid,
-                "tools": server.tools,
-                "restarts": server.restarts,
-                "open_calls": server.open_calls,
-            })
-        })
-        .collect();
     json!({
         "trunkline": 1,
         "pid": std::process::id(),
@@ -48,9 +44,43 @@ pub(super) fn status(reception: &Reception) -> Value {
         "directory": std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
         "started": seconds(reception.started),
         "open_calls": open_calls,
-        "inputs": reception.inputs,
+        // Of one that clients do not find they say nothing: others were made with another key.
+        "inputs": reception.attendance.why_hidden().is_none().then_some(&reception.inputs),
         "clients": clients,
         "servers": servers,
+    })
+}
+
+/// What a server, or one process of it, is about.
+fn process(server: &ServerInfo) -> Map<String, Value> {
+    let told = [
+        ("state", server.state.word().into()),
+        ("why", server.state.why().into()),
+        ("pid", server.pid.into()),
+        ("tools", server.tools.into()),
+        ("restarts", server.restarts.into()),
+        ("open_calls", server.open_calls.into()),
+    ];
+    told.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+}
+
+/// A process that one client has for itself.
+fn private(own: &PrivateProcess) -> Value {
+    let mut told = process(&own.info);
+    told.insert("client".to_owned(), own.client.into());
+    Value::Object(told)
+}
+
+/// What the server with this id wrote last to its standard error; each process that a client has for itself apart.
+pub(super) fn words(reception: &Reception, id: &str) -> Value {
+    let own = reception.fleet.private_processes(id);
+    let own = own.iter().map(|process| {
+        json!({ "client": process.client, "pid": process.info.pid, "lines": process.stderr })
+    });
+    json!({
+        "trunkline": 1,
+        "lines": reception.fleet.stderr(id),
+        "processes": own.collect::<Vec<Value>>(),
     })
 }
 
@@ -58,6 +88,9 @@ pub(super) fn status(reception: &Reception) -> Value {
 fn why_draining(reception: &Reception) -> Option<&'static str> {
     if reception.attendance.is_ending() {
         return Some("it was told to end");
+    }
+    if let Some(why) = reception.attendance.why_hidden() {
+        return Some(why);
     }
     if reception.program.is_replaced() {
         return Some("the program was replaced");

@@ -25,8 +25,9 @@ use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes, remind};
 use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::signals::{LifeVerdict, RESTARTED};
 use crate::upstream::lifecycle::state::Phase;
-use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
+use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce, renew};
 use crate::upstream::shown::shown;
 
 /// How it ended.
@@ -152,7 +153,10 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
             }
-            why = self.server.condemned() => self.failed(&Trouble::new(why, ""), Phase::Runtime),
+            verdict = self.server.signals.condemned() => match verdict {
+                LifeVerdict::Useless(why) => self.failed(&Trouble::new(why, ""), Phase::Runtime),
+                LifeVerdict::Restarted => End::Restarted,
+            },
             () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         })
@@ -171,7 +175,8 @@ impl<'a> Life<'a> {
         match end {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
-            End::Stopped => drop(self.server.give_up("was stopped")),
+            End::Stopped => drop(self.server.give_up(self.server.signals.farewell())),
+            End::Restarted => renew(self.server),
             End::Idle => fall_asleep(self.server, &self.connection, self.supervisor).await,
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
@@ -185,10 +190,14 @@ impl<'a> Life<'a> {
             }
             // Only processes are started in another way.
             End::OtherWay => self.connection.close("is spoken to in another way", &[]),
-            End::Stopped | End::Idle => {
+            End::Stopped | End::Idle | End::Restarted => {
                 // Elapsed: it is too slow to be told. Whoever cancels a call and leaves counts on it.
                 drop(timeout(GOODBYE, attendant.finish_telling()).await);
-                self.connection.close("was stopped", &[]);
+                let what = match end {
+                    End::Restarted => RESTARTED,
+                    _ => self.server.signals.farewell(),
+                };
+                self.connection.close(what, &[]);
                 // Elapsed: the server will find out by itself.
                 drop(timeout(GOODBYE, attendant.say_goodbye()).await);
             }

@@ -19,6 +19,7 @@ pub(in crate::upstream) mod run_policy;
 pub(in crate::upstream) mod screen;
 pub(in crate::upstream) mod server;
 pub(in crate::upstream) mod sign;
+pub(in crate::upstream) mod signals;
 pub(in crate::upstream) mod start_gate;
 pub(in crate::upstream) mod state;
 pub(in crate::upstream) mod supervise;

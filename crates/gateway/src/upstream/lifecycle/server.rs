@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::{CallRules, ServerSpec, TextRules, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
@@ -29,6 +28,7 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::offer::{Live, ServerOffer};
 use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
+use crate::upstream::lifecycle::signals::{LifeVerdict, ServerSignals};
 use crate::upstream::lifecycle::state::{State, Status};
 use crate::upstream::stdio::stderr::LastWords;
 
@@ -61,22 +61,6 @@ pub(in crate::upstream) struct LearntDialect {
     pub(in crate::upstream) spoken: Spoken,
     /// As a process: the era it was found to be of.
     pub(in crate::upstream) known: EraMemory,
-}
-
-/// What its supervisor is told.
-#[derive(Debug, Default)]
-pub(crate) struct ServerSignals {
-    /// It is to end although the gateway goes on.
-    pub(crate) dismissed: CancellationToken,
-    /// It is to be tried again now.
-    pub(in crate::upstream) wake: Notify,
-    /// It is to be given up as it is; `verdict` says why.
-    pub(in crate::upstream) condemned: Notify,
-    verdict: Mutex<String, rank::ServerVerdict>,
-    /// It is to be tried although it waits for a login.
-    pub(in crate::upstream) insisted: Notify,
-    /// A supervisor looks after it.
-    pub(crate) is_attended: AtomicBool,
 }
 
 impl Server {
@@ -460,14 +444,12 @@ impl Server {
         });
     }
 
-    /// Somebody says that it is of no use as it is.
-    pub(crate) fn condemn(&self, why: String) {
-        let Some(connection) = self.connection() else {
-            return; // that is known, and it is being tried
-        };
+    /// Its life ends, for this reason, if it has one. False: it has none, and is being tried or sleeps.
+    pub(crate) fn condemn(&self, verdict: LifeVerdict) -> bool {
+        let Some(connection) = self.connection() else { return false };
         connection.health.condemn();
-        *self.signals.verdict.lock() = why;
-        self.signals.condemned.notify_one();
+        self.signals.condemn(verdict);
+        true
     }
 
     /// Whether it fails its health checks, as far as the connection that it has now is concerned.
@@ -475,11 +457,6 @@ impl Server {
         if let Some(connection) = self.connection() {
             connection.health.set_failing(is_failing);
         }
-    }
-
-    pub(in crate::upstream) async fn condemned(&self) -> String {
-        self.signals.condemned.notified().await;
-        std::mem::take(&mut *self.signals.verdict.lock())
     }
 
     /// Why a call to this server cannot be made now, in words for whoever called.

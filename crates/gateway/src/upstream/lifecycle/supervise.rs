@@ -48,7 +48,7 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
                 return;
             }
             End::Failed(failure) => failure,
-            End::OtherWay => continue,
+            End::OtherWay | End::Restarted => continue,
             End::Idle => {
                 sleeps = true;
                 continue;

@@ -18,6 +18,7 @@ use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Restart;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
 use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::signals::RESTARTED;
 use crate::upstream::lifecycle::start_gate::StartGate;
 use crate::upstream::lifecycle::state::{Failure, Phase, Retry, State, Status};
 use crate::upstream::questions::parking::Parking;
@@ -62,6 +63,8 @@ pub(in crate::upstream) enum End {
     OtherWay,
     /// Nothing has used it for a while: it sleeps until it is needed.
     Idle,
+    /// A person wants another life of it, at once: that is no failure.
+    Restarted,
 }
 
 /// Doubles with each exit within the window, and varies by a quarter so that servers that fell
@@ -118,6 +121,17 @@ pub(in crate::upstream) fn announce(server: &Server, supervisor: &Supervisor, fa
     } else {
         tracing::error!(server = %server.key, phase = %phase, "{text}");
     }
+}
+
+/// Says that a person restarts a server: it is expected back, however often it has failed before. To be said while
+/// it is still known what it offered, and before its calls end.
+pub(in crate::upstream) fn renew(server: &Server) {
+    tracing::info!(server = %server.key, "{RESTARTED}");
+    match server.services.waits_for_restart {
+        true => server.expect_back(),
+        false => drop(server.give_up(RESTARTED)),
+    }
+    server.starts_over();
 }
 
 /// Whether a server that has not run since fails as it did before: that was told. It is told again when

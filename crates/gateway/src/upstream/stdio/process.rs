@@ -22,8 +22,9 @@ use crate::upstream::lifecycle::probe::Opening;
 use crate::upstream::lifecycle::ready::{become_ready, follow_changes};
 use crate::upstream::lifecycle::run_policy::{fall_asleep, idled};
 use crate::upstream::lifecycle::server::Server;
+use crate::upstream::lifecycle::signals::{LifeVerdict, RESTARTED};
 use crate::upstream::lifecycle::state::{Failure, Phase};
-use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
+use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce, renew};
 use crate::upstream::shown::shown;
 use crate::upstream::stdio::sandbox::SandboxReport;
 use crate::upstream::stdio::stderr::LastWords;
@@ -153,7 +154,10 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
-            why = self.server.condemned() => self.failed(Phase::Runtime, &why),
+            verdict = self.server.signals.condemned() => match verdict {
+                LifeVerdict::Useless(why) => self.failed(Phase::Runtime, &why),
+                LifeVerdict::Restarted => End::Restarted,
+            },
             () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
         }
@@ -251,7 +255,8 @@ impl<'a> Life<'a> {
         match end {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
-            End::Stopped => drop(self.server.give_up("was stopped")),
+            End::Stopped => drop(self.server.give_up(self.server.signals.farewell())),
+            End::Restarted => renew(self.server),
             End::Idle => {
                 tracing::info!(server = %self.server.key, "is stopped: nothing uses it");
                 fall_asleep(self.server, &self.connection, self.supervisor).await;
@@ -278,8 +283,12 @@ impl<'a> Life<'a> {
                 self.connection.close("was stopped because nothing used it", &[]);
                 ONE_SERVER
             }
+            End::Restarted => {
+                self.connection.close(RESTARTED, &[]);
+                ONE_SERVER
+            }
             End::Stopped => {
-                self.connection.close("was stopped", &[]);
+                self.connection.close(self.server.signals.farewell(), &[]);
                 self.supervisor.ending(self.server).await
             }
         };
