@@ -31,7 +31,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("catalog/client", &["jsonc"]),
     ("catalog/name", &["client"]),
     ("catalog/listing", &["name"]),
-    ("catalog/pins", &["config", "listing", "name"]),
+    ("catalog/pins", &["config", "listing", "name", "scan"]),
     ("catalog/scan", &["jsonc", "listing", "name", "place"]),
     ("catalog/template", &[]),
     ("catalog/instructions", &["assemble", "client", "name"]),

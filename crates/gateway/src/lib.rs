@@ -45,7 +45,8 @@ pub use fleet::{
 };
 pub use front::http::{
     Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions,
-    WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
+    TooManyConnections, WebConnection, WebHeaders, WebReply, WebRequest, WebStream, WrongTokens,
+    retry_after,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};
@@ -53,7 +54,7 @@ pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
-pub use limiter::{Allowance, LimitedCalls};
+pub use limiter::{Allowance, CallerAddress, LimitedCalls};
 pub use limits::{
     FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
     shortened,

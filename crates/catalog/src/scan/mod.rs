@@ -29,7 +29,7 @@ use item::ItemScan;
 
 pub use finding::{Confidence, Finding, ItemKind, Severity};
 pub use names::{ScannedServer, scan_catalog};
-pub use policy::{ScanMode, ScanPolicy, Screening};
+pub use policy::{HeldItem, ScanMode, ScanPolicy, Screening};
 pub use rules::{ScanRule, rule, rules};
 pub use strip::{strip_definition, strip_text};
 

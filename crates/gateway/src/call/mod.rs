@@ -256,6 +256,17 @@ impl ReplyTo {
     /// protocol asks, but for a client that did not cancel this very call.
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.settle(0);
+        self.told_cancelled(how, may_have_run, touched);
+    }
+
+    /// The call was cancelled while it was with its server, which may go on with it.
+    pub(crate) fn abandoned(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
+        self.settled.set(true);
+        self.permit.take().abandon();
+        self.told_cancelled(how, may_have_run, touched);
+    }
+
+    fn told_cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.noted(Outcome::Cancelled);
         // Over HTTP the requests of an ended session are still open exchanges: each needs a
         // response.

@@ -45,7 +45,7 @@ fn findings(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::json(200, &list.json()))
 }
 
-fn view(id: &str, name: &str, finding: &Finding) -> Value {
+pub(super) fn view(id: &str, name: &str, finding: &Finding) -> Value {
     FindingView {
         server_id: id,
         server: name,
@@ -68,7 +68,7 @@ fn view(id: &str, name: &str, finding: &Finding) -> Value {
 
 answer! {
     /// A text that may lie to a model.
-    struct FindingView<'a> as "Finding" {
+    pub(super) struct FindingView<'a> as "Finding" {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub server_id: &'a str,
         #[example = "github-mcp"] pub server: &'a str,
         /// The rule that found it: what `scanAllow` accepts.
