@@ -137,6 +137,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "limiter",
             "limits",
             "pump",
+            "result_scan",
             "traces",
         ],
     ),
@@ -181,6 +182,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "pins",
             "pump",
             "registry",
+            "result_scan",
             "stream",
             "timers",
             "traces",
@@ -188,6 +190,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("gateway/timers", &[]),
     ("gateway/scanner", &["limits", "registry", "upstream"]),
+    ("gateway/result_scan", &["events", "limits"]),
     (
         "gateway/session",
         &[
@@ -230,6 +233,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "pump",
             "pins",
             "registry",
+            "result_scan",
             "scanner",
             "session",
             "upstream",
@@ -252,6 +256,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
             "pins",
             "pump",
             "registry",
+            "result_scan",
             "scanner",
             "session",
             "traces",
@@ -285,8 +290,8 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "control/api",
         &[
-            "access", "clock", "fault", "health", "issuer", "keys", "metrics", "oauth", "scratch",
-            "secrets", "services", "skills",
+            "access", "clock", "fault", "health", "issuer", "keys", "llm", "metrics", "oauth",
+            "scratch", "secrets", "services", "skills",
         ],
     ),
     ("dashboard/assets", &[]),

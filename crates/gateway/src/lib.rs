@@ -27,6 +27,7 @@ mod own_files;
 mod pins;
 mod pump;
 mod registry;
+mod result_scan;
 mod router;
 mod scanner;
 mod session;
@@ -37,7 +38,9 @@ mod upstream;
 
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use error::{over_limit, runtime_gone};
-pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded};
+pub use events::{
+    CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded, ResultFound,
+};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
     Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,
@@ -65,6 +68,7 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
+pub use result_scan::ResultScans;
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};

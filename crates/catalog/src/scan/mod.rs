@@ -100,6 +100,20 @@ pub fn scan_definition(
     scan.finish()
 }
 
+/// What a server answers to a call, a read or a prompt: every text of the result. The response may be cut anywhere.
+pub fn scan_result(kind: ItemKind, name: &str, response: &[u8]) -> Vec<Finding> {
+    let context = ScanContext::default();
+    let mut scan = ItemScan::new(kind, name, &context);
+    fields::each_text(response, |field| {
+        let is_text =
+            field.key_before(0) == Some("text") || field.is_within(&["structuredContent"]);
+        if !field.is_key && field.first_key() == "result" && is_text {
+            scan.text(&field.pointer(), &field.text);
+        }
+    });
+    scan.finish()
+}
+
 /// What a server says of itself in its handshake.
 pub fn scan_instructions(text: &str, context: &ScanContext) -> Vec<Finding> {
     let mut scan = ItemScan::new(ItemKind::Instructions, "instructions", context);

@@ -45,6 +45,8 @@ pub struct ScanPolicy {
     pub mode: Option<ScanMode>,
     /// Accepted findings: `RULE`, `ITEM:RULE` or `ITEM:*`.
     pub allow: Vec<String>,
+    /// Are results looked at, too? `None`: as for all.
+    pub results: Option<bool>,
 }
 
 /// What `scanAllow` writes for every rule.
@@ -85,8 +87,14 @@ impl ScanPolicy {
     /// What a server says, and where it says nothing, what the file says for all. Both accept.
     pub fn or(mut self, default: &Self) -> Self {
         self.mode = self.mode.or(default.mode);
+        self.results = self.results.or(default.results);
         self.allow.extend(default.allow.iter().cloned());
         self
+    }
+
+    /// Are results looked at, too?
+    pub fn scans_results(&self) -> bool {
+        self.results == Some(true) && self.mode() != ScanMode::Off
     }
 
     /// Does it change what is listed?

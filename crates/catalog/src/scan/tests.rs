@@ -361,7 +361,7 @@ fn a_policy_accepts_strips_and_withholds() {
     let screen = |mode, allow: &[&str]| {
         let mut listing = listing(&tools);
         let allow = allow.iter().map(ToString::to_string).collect();
-        let policy = ScanPolicy { mode: Some(mode), allow };
+        let policy = ScanPolicy { mode: Some(mode), allow, results: None };
         let screening = policy.screen(&mut listing, None);
         // What is pinned stays listed: a person may have approved it.
         let mut listed = names(&listing);

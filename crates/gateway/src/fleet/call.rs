@@ -18,7 +18,7 @@ use crate::limiter::{
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::leave;
-use crate::upstream::Server;
+use crate::upstream::{Server, result_subject};
 
 /// What is to be called, and by whom.
 #[derive(Clone, Debug, Default)]
@@ -245,6 +245,7 @@ fn hand_over(
     let mut path = ReplyTo::new(client, Id::new(b"1"), None, sink, RequestEra::Session);
     path.holds(permit);
     path.record = server.note(&message, &[], path.asker());
+    path.subject = result_subject(server, &message, &[], path.asker());
     let onward = path.record.as_deref().and_then(|note| note.onward(&message));
     let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));
     let changes = onward.as_slice();
