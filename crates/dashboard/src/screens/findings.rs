@@ -38,7 +38,10 @@ pub(super) fn card(findings: &Value, server: &str) -> Markup {
 fn one(finding: &Value) -> Markup {
     html! {
         li {
-            strong { (word(finding, "severity")) } " "
+            strong { (word(finding, "shown_severity")) } " "
+            @if let Some(opinion) = finding.get("second_opinion").and_then(Value::as_str) {
+                span.dim.small { "(the scanner says " (word(finding, "severity")) ", a language model: " (opinion) ") " }
+            }
             code { (word(finding, "rule")) } " "
             (word(finding, "kind")) " " code { (short(word(finding, "item"), 80)) }
             p.small { (short(word(finding, "excerpt"), 300)) }

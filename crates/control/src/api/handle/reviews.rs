@@ -333,7 +333,11 @@ fn waiting(id: &str, server: &str, it: &WaitingReview, item: &str) -> Value {
         held: it.is_held,
         rejected: it.waiting.is_rejected,
         cut: it.is_cut,
-        findings: it.findings.iter().map(|finding| findings::view(id, server, finding)).collect(),
+        findings: it
+            .findings
+            .iter()
+            .map(|(finding, opinion)| findings::view(id, server, finding, *opinion))
+            .collect(),
         diff: it.diff.iter().map(field).collect(),
     }
     .json()

@@ -16,6 +16,7 @@ use crate::access::Principal;
 use crate::clock;
 use crate::fault::{Problem, ProblemKind};
 use crate::keys::Actor;
+use crate::llm::{Opinion, SecondOpinions};
 use crate::services::directory::ServerEntry;
 use crate::services::live::LiveServers;
 use crate::services::problems::store_problem;
@@ -25,6 +26,7 @@ use crate::services::records::server_record;
 pub struct ReviewService {
     pub(in crate::services) pins: StoredPins,
     pub(in crate::services) live: Arc<LiveServers>,
+    pub(in crate::services) opinions: Option<SecondOpinions>,
 }
 
 /// What waits of one server.
@@ -49,7 +51,7 @@ pub(crate) struct WaitingReview {
     /// More has changed than is shown at once, or the text is not kept: approving it needs the whole hash.
     pub(crate) is_cut: bool,
     /// What the scanner finds in it, the worst first.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<(Finding, Option<Opinion>)>,
     pub(crate) diff: Vec<FieldDiff>,
 }
 
@@ -129,7 +131,13 @@ impl ReviewService {
         let pin = record.pin(definition);
         WaitingReview {
             diff: diff(record.base(definition), definition.bytes.as_deref(), length),
-            findings: findings(definition, record, &scan),
+            findings: findings(definition, record, &scan)
+                .into_iter()
+                .map(|finding| {
+                    let opinion = self.opinions.as_ref().and_then(|all| all.of(&finding));
+                    (finding, opinion)
+                })
+                .collect(),
             is_cut: record.is_cut(waiting),
             is_held: waiting.is_withheld(entry.on_change().unwrap_or_default()),
             approved_identity: pin.and_then(|pin| pin.identity.clone()),
