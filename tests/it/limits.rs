@@ -254,12 +254,37 @@ fn limits_an_open_call_counts_until_it_ends_in_whatever_way() {
     wait_until("the call is open", LIMIT, || ledger::calls(&room.ledger("a")).len() > before);
     full();
     sse.close();
-    full(); // in that era the call goes on without its client
-    room.open_gate("later");
-    free("its server has answered nobody");
+    free("the stream of its client has gone"); // its server is told, and may go on with it
     // Its server dies, and comes back.
     client.call("a.die", "{}").error();
     free("its server has died");
+}
+
+/// A caller that abandons its calls has its places back at once; but their server may go on with them.
+#[test]
+fn limits_of_open_calls_are_no_way_around_by_abandoning_in_a_loop() {
+    let room = Room::new();
+    one_at_a_time(&room);
+    let serve = room.serve(&["--call-timeout", "600"]);
+    let client = serve.http();
+    client.list();
+    let refused = (0..50).find_map(|_| {
+        let sse = serve.sse();
+        let before = ledger::calls(&room.ledger("a")).len();
+        let id = sse.begin("a.never", "{}");
+        let mut refused = None;
+        wait_until("it is with its server, or refused", LIMIT, || {
+            refused = sse.try_wait_for(std::time::Duration::ZERO, |it| it.is_answer_to(&id));
+            refused.is_some() || ledger::calls(&room.ledger("a")).len() > before
+        });
+        sse.close();
+        // One that comes before the last one is noticed to be gone is refused as every call is.
+        refused.filter(|answer| !answer.to_string().contains("\"open_calls\""))
+    });
+    let refused = refused.expect("one is refused");
+    assert_limited(&refused, "server `a`", "server", "abandoned_calls");
+    assert!(refused.message().contains("16 calls a minute"), "{refused}");
+    assert_eq!(ledger::calls(&room.ledger("a")).len(), 16, "no more than that run at the server");
 }
 
 #[test]

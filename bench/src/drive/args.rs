@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 pub(super) const USAGE: &str = "\
-usage: bench [--quick] [--only SCENARIO]… [--subject COMMAND] [--before COMMAND] [--peers DIR] [--markdown FILE] [--strict]
+usage: bench [--quick] [--only SCENARIO]… [--subject COMMAND] [--before COMMAND] [--peers DIR] [--policies FILE]
+             [--markdown FILE] [--strict]
   scenarios: seq par64 big list start50 mem scale http-seq http-par64 http-sessions http-big (http: these four)
              modern-seq modern-par64 (modern: these two)
+             guards (pins, scanner, limits and sandbox on against off: a call, and the start of servers)
              platform-seq platform-register platform-scale platform-search (platform: these four)
   --subject   the program under test, with arguments if it needs some (default: trunkline beside this program)
   --before    another build of it, or the same with other arguments: measured in the same rounds, as ratios
   --peers     a directory with a Python environment in venv/ (`cargo xtask bench --peers` makes one)
+  --policies  in `guards`, passed on to the one with everything on: `serve --policies FILE`
   --strict    exit with 1 if a target is missed";
 
 #[derive(Debug, Default)]
@@ -20,6 +23,7 @@ pub(super) struct Options {
     pub(super) subject: Option<String>,
     pub(super) before: Option<String>,
     pub(super) peers: Option<PathBuf>,
+    pub(super) policies: Option<PathBuf>,
     pub(super) markdown: Option<PathBuf>,
     /// The command line for the report; without the directory of the peers, which xtask chooses itself.
     pub(super) shown: String,
@@ -50,6 +54,10 @@ pub(super) fn parse(args: &[String]) -> Result<Options, String> {
             "--markdown" => {
                 shown = value()?;
                 options.markdown = Some(PathBuf::from(&shown));
+            }
+            "--policies" => {
+                shown = value()?;
+                options.policies = Some(PathBuf::from(&shown));
             }
             "--peers" => options.peers = Some(PathBuf::from(value()?)),
             _ => return Err(format!("unknown argument {arg}\n{USAGE}")),

@@ -15,7 +15,16 @@ pub(super) enum Kind {
     Shared,
     /// The subject as a platform: a store, an audit log, and keys at the door.
     Platform(Door),
+    /// The subject with everything that guards switched off, or on.
+    Guarded(Guards),
     Peer(Peer),
+}
+
+/// Whether pins, scanner, limits, sandbox and policies are at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guards {
+    Off,
+    On,
 }
 
 /// How a platform is called.

@@ -1,10 +1,10 @@
 //! What is started for a contender: its label, its command lines and its configuration file.
 
-use super::contender::{Door, Kind};
+use super::contender::{Door, Guards, Kind};
 use super::peers::{CONFIG, ENVIRONMENT, PORT};
 use super::target::{Place, Program, Shape};
 use crate::era::Era;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,10 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
         Kind::Platform(door) => {
             let way = if *door == Door::Mcp { "MCP" } else { "REST" };
             format!("{}, platform, {way} with a key", label(place, &Kind::Subject))
+        }
+        Kind::Guarded(guards) => {
+            let way = if *guards == Guards::On { "on" } else { "off" };
+            format!("{}, guards {way}", label(place, &Kind::Subject))
         }
         Kind::Peer(peer) => peer.name.clone(),
     }
@@ -74,6 +78,7 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
             vec![front]
         }
         Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
+        Kind::Guarded(_) => return Err("guards are measured over HTTP".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
         }
@@ -101,10 +106,62 @@ pub(super) fn serve(
         Kind::Subject => Command::new(&place.subject.path),
         Kind::Before => Command::new(&before(place)?.path),
         Kind::Platform(_) => return Ok(platform(place, Some(&config))),
+        Kind::Guarded(guards) => return guarded(place, *guards, offer, ports),
         Kind::Peer(peer) => return Ok(peer_command(&peer.program, peer.http_args, &config, port)),
     };
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
     Ok(command)
+}
+
+/// The subject with guards or without. Nothing is remembered: its servers are started and listed.
+fn guarded(place: &Place, guards: Guards, offer: Offer, ports: &[u16]) -> Result<Command, String> {
+    let plain = config(place, offer, ports)?;
+    let text = fs::read(&plain).map_err(|error| format!("{}: {error}", plain.display()))?;
+    let mut file: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let (word, settings) = match guards {
+        Guards::Off => ("off", json!({ "scan": "off", "sandbox": "off" })),
+        Guards::On => ("on", guards_on()),
+    };
+    for (key, value) in settings.as_object().into_iter().flatten() {
+        file[key] = value.clone();
+    }
+    if guards == Guards::On {
+        for entry in file["mcpServers"].as_object_mut().into_iter().flat_map(|it| it.values_mut()) {
+            entry["limits"] =
+                json!({ "openCalls": HARDLY_EVER, "tools": { "*": { "openCalls": HARDLY_EVER } } });
+        }
+    }
+    let path = plain.with_extension(format!("guards-{word}.json"));
+    fs::write(&path, file.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut command = Command::new(&place.subject.path);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(path);
+    command.env("TRUNKLINE_CACHE", "off");
+    match guards {
+        Guards::Off => command.env("TRUNKLINE_PINS", "off"),
+        Guards::On => command.env("TRUNKLINE_PINS", place.directory.join("pins")),
+    };
+    if let (Guards::On, Some(policies)) = (guards, &place.policies) {
+        command.arg("--policies").arg(policies);
+    }
+    Ok(command)
+}
+
+/// A limit that is counted and never reached.
+const HARDLY_EVER: u32 = 100_000;
+
+fn guards_on() -> Value {
+    let limits = json!({
+        "callsPerSecond": HARDLY_EVER,
+        "burst": HARDLY_EVER,
+        "openCalls": HARDLY_EVER,
+        "resultBytesPerMinute": 4_000_000_000_u32,
+    });
+    json!({
+        "onChange": "hold",
+        "scan": "hold",
+        "sandbox": "standard",
+        "limits": { "perCaller": limits, "perAddress": limits },
+    })
 }
 
 /// A child over HTTP.

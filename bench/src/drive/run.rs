@@ -59,6 +59,7 @@ fn place(options: &Options, temporary: &Temporary) -> Result<Place, String> {
             Program::from_words,
         ),
         before: options.before.as_deref().map(Program::from_words),
+        policies: options.policies.clone(),
         directory: temporary.path().to_owned(),
         start: Instant::now(),
     };

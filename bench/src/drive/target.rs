@@ -60,6 +60,8 @@ pub(super) struct Place {
     pub(super) floor: PathBuf,
     pub(super) subject: Program,
     pub(super) before: Option<Program>,
+    /// A file of policies, for those with guards.
+    pub(super) policies: Option<PathBuf>,
     pub(super) directory: PathBuf,
     /// The watchdog's zero.
     pub(super) start: Instant,
@@ -265,7 +267,7 @@ impl Target {
             if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
-            Kind::Floor | Kind::Subject | Kind::Before | Kind::Shared => {
+            Kind::Floor | Kind::Subject | Kind::Before | Kind::Shared | Kind::Guarded(_) => {
                 (0, name(self.route.separator()), likeness)
             }
             Kind::Platform(Door::Rest) => {

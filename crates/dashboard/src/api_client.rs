@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trunkline_control::access::Action;
 use trunkline_control::api::handle::Inside;
-use trunkline_gateway::{WebHeaders, WebRequest};
+use trunkline_gateway::{WebConnection, WebHeaders, WebRequest};
 
 use crate::lenient_json;
 use crate::page_request::PageRequest;
@@ -89,6 +89,7 @@ impl PageRequest<'_> {
             body,
             unread: false,
             peer: self.visit.peer,
+            connection: WebConnection::default(),
         };
         self.state.api.inside(self.principal(), &visit).await
     }

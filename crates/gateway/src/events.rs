@@ -16,6 +16,8 @@ pub enum Event {
     CallEnded(CallEnded),
     /// Another request of somebody who had to say who that is, or one that was turned away.
     RequestEnded(RequestEnded),
+    /// The scanner found something in a result.
+    ResultFound(ResultFound),
     /// The state of a server has changed: the word for it, and the reason if it has failed.
     ServerChanged {
         server: Arc<str>,
@@ -61,6 +63,27 @@ pub struct RequestEnded {
     pub duration: Duration,
     /// SHA-256 of the params as they were written.
     pub params_hash: [u8; 32],
+}
+
+/// A result in which the scanner found something. Never its text.
+#[derive(Clone, Debug)]
+pub struct ResultFound {
+    pub server: Arc<str>,
+    /// Which server that is, whatever it is called now.
+    pub id: Arc<str>,
+    /// Who asked, if that is known.
+    pub who: Option<Arc<str>>,
+    /// `tool`, `prompt` or `resource`.
+    pub kind: &'static str,
+    /// As its server calls it.
+    pub item: String,
+    /// Of the worst finding.
+    pub severity: &'static str,
+    pub rule: &'static str,
+    /// Where it stands in the response, as a JSON Pointer.
+    pub pointer: String,
+    /// How many more there are.
+    pub more: usize,
 }
 
 /// How a client makes its calls.

@@ -30,6 +30,7 @@ use crate::login::Logins;
 use crate::pins::PinHome;
 use crate::pump::{FlushSet, Pump};
 use crate::registry::{Registry, View, Views};
+use crate::result_scan::ResultScanner;
 use crate::scanner::{self, ServerFindings};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
@@ -131,8 +132,10 @@ impl Gateway {
         let limiter = Arc::new(Limiter::default());
         limiter.set(options.limits.shared);
         limiter.set_platform_default(options.limits.platform);
+        let (results, scanning) = ResultScanner::new(options.events.clone());
         let provisions = Services {
             limiter,
+            results: Some(results),
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             declared: supervisor.declared.clone(),
@@ -156,6 +159,7 @@ impl Gateway {
             let latest = fleet.findings.clone();
             housekeeping.spawn(scanner::follow(Arc::clone(&fleet.registry), latest));
         }
+        housekeeping.spawn(scanning);
         let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move { swept.sweep_waiting(&bell).await });
         let swept = Arc::clone(&fleet.registry);

@@ -27,6 +27,7 @@ mod own_files;
 mod pins;
 mod pump;
 mod registry;
+mod result_scan;
 mod router;
 mod scanner;
 mod session;
@@ -37,7 +38,9 @@ mod upstream;
 
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use error::{over_limit, runtime_gone};
-pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded};
+pub use events::{
+    CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded, ResultFound,
+};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
     Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,
@@ -46,7 +49,8 @@ pub use fleet::{
 };
 pub use front::http::{
     Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions,
-    WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
+    TooManyConnections, WebConnection, WebHeaders, WebReply, WebRequest, WebStream, WrongTokens,
+    retry_after,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};
@@ -54,7 +58,7 @@ pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
-pub use limiter::{Allowance, LimitedCalls};
+pub use limiter::{Allowance, CallerAddress, LimitedCalls};
 pub use limits::{
     FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
     shortened,
@@ -65,6 +69,7 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
+pub use result_scan::ResultScans;
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};

@@ -129,6 +129,11 @@ pub(crate) const SEEK_TIME: Duration = Duration::from_secs(30);
 /// Messages in one batch of a client.
 pub(crate) const BATCH_MEMBERS: usize = 100;
 
+/// Results that wait for the scanner, and how much of each is read: together they take 16 MiB at most. What comes
+/// while the queue is full is not scanned.
+pub(crate) const RESULTS_QUEUED: usize = 64;
+pub(crate) const SCANNED_RESULT: usize = 256 * 1024;
+
 /// Between two re-listings of one server, and between two `list_changed` to one client.
 pub(crate) const CHANGE_PAUSE: Duration = Duration::from_secs(1);
 

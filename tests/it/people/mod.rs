@@ -6,6 +6,7 @@ mod import;
 mod progress;
 mod running;
 mod scan;
+mod scanned_results;
 mod setup;
 mod shell;
 

@@ -1,6 +1,7 @@
 //! Definitions are pinned: what a server changes is noticed, and handled as `onChange` says.
 
 mod files;
+mod found;
 mod platform;
 mod running;
 

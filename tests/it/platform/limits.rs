@@ -221,3 +221,63 @@ fn limits_of_sessions_connections_and_subscriptions_of_a_key() {
     assert_eq!(other.delete(), 204);
     wait_until("there is room again", LIMIT, || subscribe(&one, "x://3").try_result().is_some());
 }
+
+#[test]
+fn limits_a_call_over_rest_is_open_no_more_when_its_client_has_gone() {
+    let room = Room::new();
+    let platform = house(&room, &[]);
+    let (_, token) = key(&platform, &json!({ "open_calls": 1 }));
+    let bearer = format!("Bearer {token}");
+    let call = |tool: &str| {
+        let body = json!({ "name": tool, "arguments": {} }).to_string();
+        Ask::post(CALL, body)
+            .header("Authorization", &bearer)
+            .header("Content-Type", "application/json")
+    };
+    let mut connection = Connection::open(platform.serve().address());
+    connection.begin(&call("a.never"));
+    wait_until("it is with its server", LIMIT, || ledger::calls(&room.ledger("a")).len() == 1);
+    let rest = platform.rest(Some(&token));
+    let echo = json!({ "name": "a.echo", "arguments": {} });
+    rest.post(CALL, &echo).problem(429, "too-many");
+    connection.close();
+    wait_until("its place is free", LIMIT, || rest.post(CALL, &echo).status() == 200);
+    platform
+        .wait_audit("it is recorded", |it| it["tool"] == "never" && it["outcome"] == "cancelled");
+}
+
+#[test]
+fn limits_of_connections_hold_over_rest_too() {
+    let room = Room::new();
+    let platform = house(&room, &[]);
+    let (_, token) = key(&platform, &json!({ "connections": 2 }));
+    let bearer = format!("Bearer {token}");
+    let address = platform.serve().address();
+    let ask = Ask::get("/api/v1/me").header("Authorization", &bearer);
+    let mut held: Vec<_> = (0..2).map(|_| Connection::open(address)).collect();
+    assert!(held.iter_mut().all(|connection| connection.ask(&ask).status() == 200));
+    let refused = Connection::open(address).ask(&ask);
+    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert!(refused.text().contains("key `ci` is limited to 2 connections"), "{}", refused.text());
+    assert_eq!(held[0].ask(&ask).status(), 200, "one that is open stays");
+    held.pop();
+    wait_until("one has left", LIMIT, || Connection::open(address).ask(&ask).status() == 200);
+    let admin = Ask::get("/api/v1/me").header("Authorization", &format!("Bearer {ADMIN}"));
+    assert!((0..5).all(|_| Connection::open(address).ask(&admin).status() == 200));
+}
+
+#[test]
+fn limits_of_addresses_hold_for_calls_over_rest() {
+    let room = Room::new();
+    let entry = super::echoing(&room, "a").entry();
+    let limits = json!({ "perAddress": { "callsPerSecond": HARDLY, "burst": 1 } });
+    room.write("mcp.json", json!({ "mcpServers": { "a": entry }, "limits": limits }).to_string());
+    let config = room.path("mcp.json");
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    wait_until("it runs", LIMIT, || !platform.tool_names(ADMIN).is_empty());
+    let call = json!({ "name": "a.echo", "arguments": {} });
+    platform.admin().post(CALL, &call).is(200);
+    let problem = platform.admin().post(CALL, &call).problem(429, "too-many");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.starts_with("address 127.0.0.1 is limited to"), "{problem}");
+}

@@ -40,6 +40,7 @@ mod roles;
 mod rotation;
 mod scale;
 mod search;
+mod second_opinion;
 mod secrets;
 mod skills;
 mod slowed;

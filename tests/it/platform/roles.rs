@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 47] = [
+const ROUTES: [(&str, &str, Option<&str>); 48] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -44,6 +44,7 @@ const ROUTES: [(&str, &str, Option<&str>); 47] = [
     ("POST", "/api/v1/skills/suggestions/{id}/approve", Some("operator")),
     ("POST", "/api/v1/skills/suggestions/{id}/reject", Some("operator")),
     ("GET", "/api/v1/reviews", Some("operator")),
+    ("GET", "/api/v1/aggregator/servers/{id}/definitions", Some("operator")),
     ("POST", "/api/v1/aggregator/servers/{id}/definitions/approve", Some("operator")),
     ("POST", "/api/v1/aggregator/servers/{id}/definitions/reject", Some("operator")),
     ("POST", "/api/v1/aggregator/servers", Some("operator")),

@@ -2,6 +2,7 @@
 
 mod big;
 mod course;
+mod guards;
 mod lane;
 mod list;
 mod mem;
@@ -55,6 +56,7 @@ const ALL: &[(&str, Scenario)] = &[
     ("modern-par64", |context, report| {
         each(&MODERN, |course| modern::par64::run(context, report, course))
     }),
+    ("guards", guards::run),
     ("platform-seq", platform::seq::run),
     ("platform-register", platform::register::run),
     ("platform-scale", platform::scale::run),

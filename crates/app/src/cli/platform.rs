@@ -85,6 +85,10 @@ pub(crate) struct ModelFlags {
     /// … by this name
     #[arg(long, value_name = "NAME", requires = "llm_url", help_heading = "Platform")]
     pub(crate) llm_model: Option<String>,
+    /// Ask that model for a second opinion on what the scanner finds of severity medium: it changes the severity that
+    /// is shown by one step, and nothing else
+    #[arg(long, requires = "llm_url", help_heading = "Platform")]
+    pub(crate) scan_second_opinion: bool,
     /// Ask the embedding endpoint at URL (OpenAI-compatible, up to /v1) where tools and questions point;
     /// its key is `$TRUNKLINE_EMBED_KEY`
     #[arg(long, value_name = "URL", value_parser = url, requires = "embed_model", help_heading = "Platform")]

@@ -15,6 +15,8 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ReviewCommand {
+    /// Show what has changed, of one server or one definition
+    Show(ReviewShow),
     /// Approve what has changed: clients are shown it from now on
     Approve(ReviewChoice),
     /// Reject what has changed: clients keep what was approved, until it changes again
@@ -32,4 +34,14 @@ pub(crate) struct ReviewChoice {
     pub(crate) items: Vec<String>,
     #[command(flatten)]
     pub(crate) at: ConfigArg,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReviewShow {
+    #[command(flatten)]
+    pub(crate) choice: ReviewChoice,
+    /// Every line of the difference, and the whole hash: what is longer than `trunkline review` shows is
+    /// approved with that
+    #[arg(long)]
+    pub(crate) full: bool,
 }

@@ -10,7 +10,7 @@ use trunkline_control::api::handle::{Api, audit_json};
 use trunkline_control::audit::AuditKeep;
 use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::llm::Llm;
+use trunkline_control::llm::{Llm, SecondOpinions};
 use trunkline_control::net::ModelPlace;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
@@ -66,6 +66,7 @@ pub(super) fn settings(
     // A demo may listen on an address that others reach.
     let is_open = admission.openness == Openness::Open && address.ip().is_loopback();
     let variables = environment.all();
+    let llm = llm(&flags.models, environment)?;
     Ok(Settings {
         storage: StorageSettings { data_dir, store, key },
         tokens: TokenSettings {
@@ -99,7 +100,11 @@ pub(super) fn settings(
         health_interval: flags.health_interval,
         limits: flags.limits.unwrap_or(DEFAULT_LIMITS),
         tracer: None,
-        llm: llm(&flags.models, environment)?,
+        second_opinions: llm
+            .clone()
+            .filter(|_| flags.models.scan_second_opinion)
+            .map(SecondOpinions::new),
+        llm,
         embeddings: embeddings(&flags.models, environment)?,
     })
 }

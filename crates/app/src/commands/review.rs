@@ -7,24 +7,26 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::{Value, json};
 use trunkline_catalog::config::{OnChange, ServerSpec};
 use trunkline_catalog::pins::{
-    Choice, Decided, Decision, DefinitionKind, FieldDiff, LineChange, PinRecord, WaitingDefinition,
-    diff, visible,
+    Choice, Decided, Decision, Definition, DefinitionKind, DiffLength, FieldDiff, LineChange,
+    PinRecord, UnknownChoice, WaitingDefinition, diff, findings, visible,
 };
-use trunkline_gateway::{PinFiles, PinnedEntry};
+use trunkline_catalog::scan::ScanPolicy;
+use trunkline_gateway::{PinFiles, PinnedEntry, ReviewError};
 
-use crate::cli::{ConfigArg, ReviewArgs, ReviewChoice, ReviewCommand, Servers};
+use crate::cli::{ConfigArg, ReviewArgs, ReviewChoice, ReviewCommand, ReviewShow, Servers};
 use crate::client::{counted, did_you_mean, line};
 use crate::commands::runtime::refuse;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
-use crate::{FAILED, console, pins};
+use crate::{FAILED, console, pins, scan_view};
 
 pub(crate) fn run(asked: &ReviewArgs, environment: &Environment) -> u8 {
     let at = match &asked.command {
         None => &asked.at,
         Some(ReviewCommand::Approve(choice) | ReviewCommand::Reject(choice)) => &choice.at,
+        Some(ReviewCommand::Show(show)) => &show.choice.at,
     };
     let Some(files) = pins::home(environment) else {
         let words = "error: nothing is pinned: set HOME or XDG_STATE_HOME to an absolute path\n";
@@ -35,7 +37,14 @@ pub(crate) fn run(asked: &ReviewArgs, environment: &Environment) -> u8 {
         Err(error) => return refuse(&error, environment),
     };
     match &asked.command {
-        None => show(&reviewed, at.json, environment.paint()),
+        None => {
+            let shown: Vec<_> = reviewed.iter().collect();
+            show(&shown, &[], &ShownAs::new(at.json, DiffLength::Short, environment.paint()))
+        }
+        Some(ReviewCommand::Show(asked)) => {
+            let length = if asked.full { DiffLength::Whole } else { DiffLength::Short };
+            show_some(&reviewed, asked, &ShownAs::new(at.json, length, environment.paint()))
+        }
         Some(ReviewCommand::Approve(choice)) => {
             decide(&files, &reviewed, choice, Decision::Approve)
         }
@@ -48,7 +57,29 @@ pub(crate) struct Reviewed {
     key: String,
     on_change: OnChange,
     entry: PinnedEntry,
+    scan: ScanPolicy,
     pins: ServerPins,
+}
+
+/// How what waits is shown.
+struct ShownAs {
+    in_json: bool,
+    length: DiffLength,
+    paint: Paint,
+}
+
+impl ShownAs {
+    fn new(in_json: bool, length: DiffLength, paint: Paint) -> Self {
+        Self { in_json, length, paint }
+    }
+
+    /// What a definition is called when somebody decides on it. The whole hash stands only where every line does.
+    fn item(&self, definition: &Definition) -> String {
+        match self.length {
+            DiffLength::Short => definition.item(),
+            DiffLength::Whole => definition.whole_item(),
+        }
+    }
 }
 
 enum ServerPins {
@@ -68,7 +99,8 @@ impl Reviewed {
             Err(why) => ServerPins::Unreadable(why),
         };
         let on_change = spec.texts.on_change.unwrap_or_default();
-        Self { key: spec.key.clone(), on_change, entry, pins }
+        let scan = spec.texts.scan.clone();
+        Self { key: spec.key.clone(), on_change, entry, scan, pins }
     }
 
     fn waiting(&self) -> &[WaitingDefinition] {
@@ -105,24 +137,53 @@ pub(crate) fn of_config(
     Ok(wanted.map(|spec| Reviewed::of(spec, files)).collect())
 }
 
-fn show(reviewed: &[Reviewed], in_json: bool, paint: Paint) -> u8 {
-    if in_json {
-        let servers: Vec<Value> = reviewed.iter().map(to_json).collect();
-        let waiting: usize = reviewed.iter().map(Reviewed::undecided).sum();
+/// `review show SERVER [ITEM…]`.
+fn show_some(reviewed: &[Reviewed], asked: &ReviewShow, how: &ShownAs) -> u8 {
+    let server = match named(reviewed, &asked.choice.server) {
+        Ok(server) => server,
+        Err(words) => return console::problem(&words, FAILED),
+    };
+    let choices: Vec<_> = asked.choice.items.iter().map(|item| Choice::read(item)).collect();
+    for (choice, item) in choices.iter().zip(&asked.choice.items) {
+        if !server.waiting().iter().any(|it| choice.names(&it.definition)) {
+            let words = format!("error: nothing called `{}` waits\n", visible(item));
+            return console::problem(&words, FAILED);
+        }
+    }
+    show(&[server], &choices, how)
+}
+
+fn named<'r>(reviewed: &'r [Reviewed], key: &str) -> Result<&'r Reviewed, String> {
+    reviewed.iter().find(|it| it.key == key).ok_or_else(|| {
+        let near = did_you_mean(key, reviewed.iter().map(|it| it.key.as_str()));
+        format!("error: there is no server `{}`{near}\n", line(key))
+    })
+}
+
+fn show(reviewed: &[&Reviewed], choices: &[Choice], how: &ShownAs) -> u8 {
+    let is_chosen = |it: &&WaitingDefinition| {
+        choices.is_empty() || choices.iter().any(|choice| choice.names(&it.definition))
+    };
+    let waiting: usize = reviewed.iter().map(|it| it.undecided()).sum();
+    if how.in_json {
+        let servers = reviewed.iter().map(|server| {
+            let chosen = server.waiting().iter().filter(is_chosen).collect::<Vec<_>>();
+            to_json(server, &chosen, how)
+        });
+        let servers: Vec<Value> = servers.collect();
         return console::out(&format!("{}\n", json!({ "waiting": waiting, "servers": servers })));
     }
     let mut text = String::new();
     for server in reviewed {
         if let ServerPins::Unreadable(why) = &server.pins {
-            let key = line(&server.key);
-            text += &format!("{}: what was approved cannot be read: {why}\n\n", paint.bold(&key));
+            let key = how.paint.bold(&line(&server.key));
+            text += &format!("{key}: what was approved cannot be read: {why}\n\n");
         }
         let ServerPins::Record(record) = &server.pins else { continue };
-        for waiting in &record.waiting {
-            text += &in_words(server, record, waiting, paint);
+        for waiting in record.waiting.iter().filter(is_chosen) {
+            text += &in_words(server, record, waiting, how);
         }
     }
-    let waiting: usize = reviewed.iter().map(Reviewed::undecided).sum();
     if text.is_empty() {
         return console::out("nothing waits: every definition is as it was approved\n");
     }
@@ -137,9 +198,9 @@ fn in_words(
     server: &Reviewed,
     record: &PinRecord,
     waiting: &WaitingDefinition,
-    paint: Paint,
+    how: &ShownAs,
 ) -> String {
-    let definition = &waiting.definition;
+    let (definition, paint) = (&waiting.definition, how.paint);
     let pin = record.pin(definition);
     let state = match (waiting.is_rejected, waiting.is_withheld(server.on_change)) {
         (true, _) => "rejected, not shown",
@@ -153,7 +214,7 @@ fn in_words(
     let mut out = format!(
         "{} {}  {reason}; {state}; noticed {}\n",
         paint.bold(&line(&server.key)),
-        paint.bold(&visible(&definition.item())),
+        paint.bold(&visible(&how.item(definition))),
         moment(waiting.noticed),
     );
     let identity = (pin.and_then(|pin| pin.identity.as_deref()), waiting.identity.as_deref());
@@ -162,15 +223,42 @@ fn in_words(
     {
         out += &format!("  {} \u{2192} {}\n", visible(before), visible(now));
     }
-    let before = pin.and_then(|pin| pin.definition.bytes.as_deref());
-    if definition.bytes.is_none() || (pin.is_some() && before.is_none()) {
-        out += "  its text is not kept: a secret stands in it, or it is too long\n\n";
-        return out;
+    for finding in findings(definition, record, &server.scan).iter().filter(|it| it.is_shown()) {
+        out += &scan_view::words(finding, paint);
     }
-    for field in diff(before, definition.bytes.as_deref()) {
-        out += &field_in_words(&field, definition.kind, paint);
-    }
+    out += &difference(server, record, definition, how);
     out.push('\n');
+    out
+}
+
+fn difference(
+    server: &Reviewed,
+    record: &PinRecord,
+    definition: &Definition,
+    how: &ShownAs,
+) -> String {
+    let Some(after) = definition.bytes.as_deref() else {
+        let hash = &definition.hash;
+        return format!(
+            "  its text is not kept: a secret stands in it, or it is too long; hash {hash}\n"
+        );
+    };
+    let before = record.base(definition);
+    let mut out = String::new();
+    if record.pin(definition).is_some() && before.is_none() {
+        out += "  this is all of it: there is no other text to compare it with\n";
+    }
+    let fields = diff(before, Some(after), how.length);
+    for field in &fields {
+        out += &field_in_words(field, definition.kind, how.paint);
+    }
+    if fields.iter().any(FieldDiff::is_cut) {
+        let item = visible(&definition.item());
+        out += &format!(
+            "  to approve it, read the rest: `trunkline review show {} {item} --full`\n",
+            line(&server.key)
+        );
+    }
     out
 }
 
@@ -189,7 +277,10 @@ fn field_in_words(field: &FieldDiff, kind: DefinitionKind, paint: Paint) -> Stri
             LineChange::Removed => paint.red(&shown),
             LineChange::Added => paint.green(&shown),
             LineChange::Skipped(count) => {
-                paint.dim(&format!("      ({} not shown)", counted(count, "line")))
+                paint.dim(&format!("      ({} as before)", counted(count, "line")))
+            }
+            LineChange::Cut(count) => {
+                paint.bold(&format!("      ({} more, not shown here)", counted(count, "line")))
             }
         };
         out.push('\n');
@@ -197,27 +288,31 @@ fn field_in_words(field: &FieldDiff, kind: DefinitionKind, paint: Paint) -> Stri
     out
 }
 
-fn to_json(server: &Reviewed) -> Value {
+fn to_json(server: &Reviewed, chosen: &[&WaitingDefinition], how: &ShownAs) -> Value {
     let record = match &server.pins {
         ServerPins::Record(record) => Some(record),
         ServerPins::Nothing | ServerPins::Unreadable(_) => None,
     };
-    let waiting = server.waiting().iter().map(|waiting| {
+    let waiting = chosen.iter().map(|waiting| {
         let definition = &waiting.definition;
         let pin = record.and_then(|record| record.pin(definition));
-        let before = pin.and_then(|pin| pin.definition.bytes.as_deref());
-        let diff = diff(before, definition.bytes.as_deref());
+        let before = record.and_then(|record| record.base(definition));
+        let diff = diff(before, definition.bytes.as_deref(), how.length);
+        let found = record.map(|record| findings(definition, record, &server.scan));
+        let found: Vec<Value> = found.unwrap_or_default().iter().map(scan_view::json).collect();
         let fields = diff.iter().map(|field| {
             let lines = field.lines.iter().map(|it| format!("{}{}", it.change.sign(), it.text()));
             json!({ "field": field.field, "lines": lines.collect::<Vec<_>>() })
         });
         json!({
-            "item": definition.item(),
+            "item": how.item(definition),
             "kind": definition.kind.word(),
             "name": definition.name,
             "reason": waiting.reason.word(),
             "note": waiting.reason.note(),
             "hash": definition.hash,
+            "cut": record.is_some_and(|record| record.is_cut(waiting)),
+            "findings": found,
             "approved_hash": pin.map(|pin| pin.definition.hash.clone()),
             "version": waiting.identity,
             "approved_version": pin.and_then(|pin| pin.identity.clone()),
@@ -247,9 +342,9 @@ fn decide(
     decision: Decision,
 ) -> u8 {
     let failed = |words: &str| console::problem(&format!("error: {words}\n"), FAILED);
-    let Some(server) = reviewed.iter().find(|it| it.key == choice.server) else {
-        let near = did_you_mean(&choice.server, reviewed.iter().map(|it| it.key.as_str()));
-        return failed(&format!("there is no server `{}`{near}", line(&choice.server)));
+    let server = match named(reviewed, &choice.server) {
+        Ok(server) => server,
+        Err(words) => return console::problem(&words, FAILED),
     };
     if let ServerPins::Unreadable(why) = &server.pins {
         let words = format!(
@@ -263,6 +358,10 @@ fn decide(
     let choices: Vec<_> = choice.items.iter().map(|item| Choice::read(item)).collect();
     let decided = match files.decide(&server.entry, decision, &choices) {
         Ok(decided) => decided,
+        Err(error @ ReviewError::Unknown(UnknownChoice::Unseen { .. })) => {
+            let key = line(&server.key);
+            return failed(&format!("{error}: `trunkline review show {key} ITEM --full`"));
+        }
         Err(error) => {
             let all: Vec<_> =
                 server.waiting().iter().map(|it| visible(&it.definition.item())).collect();

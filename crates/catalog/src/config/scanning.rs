@@ -10,9 +10,10 @@ use crate::scan::{ScanMode, ScanPolicy, rule};
 
 const SCAN: &str = "scan";
 const SCAN_ALLOW: &str = "scanAllow";
+const SCAN_RESULTS: &str = "scanResults";
 
 /// Beside the servers: what holds for those that do not say it themselves.
-pub(crate) const SCAN_DEFAULTS: [ConfigKey; 2] = [
+pub(crate) const SCAN_DEFAULTS: [ConfigKey; 3] = [
     ConfigKey::new(
         SCAN,
         Takes::Word(&ScanMode::WORDS),
@@ -23,10 +24,15 @@ pub(crate) const SCAN_DEFAULTS: [ConfigKey; 2] = [
         Takes::Texts,
         "Findings of the scanner that are accepted everywhere.",
     ),
+    ConfigKey::new(
+        SCAN_RESULTS,
+        Takes::Flag,
+        "Whether results are scanned, too, of servers that do not say it themselves.",
+    ),
 ];
 
 /// Of one server.
-pub(crate) const SCANNING: [ConfigKey; 2] = [
+pub(crate) const SCANNING: [ConfigKey; 3] = [
     ConfigKey::new(
         SCAN,
         Takes::Word(&ScanMode::WORDS),
@@ -37,6 +43,12 @@ pub(crate) const SCANNING: [ConfigKey; 2] = [
         SCAN_ALLOW,
         Takes::Texts,
         "Findings of the scanner that are accepted: \"RULE\", \"TOOL:RULE\" or \"TOOL:*\".",
+    ),
+    ConfigKey::new(
+        SCAN_RESULTS,
+        Takes::Flag,
+        "Whether results of tools, resources and prompts are scanned, too. They are never changed or held up; what \
+         is found is told.",
     ),
 ];
 
@@ -51,7 +63,21 @@ pub(crate) fn scan_policy(
     if check.rules == Rules::Simple {
         return ScanPolicy::default();
     }
-    ScanPolicy { mode: scan_mode(check, members, at), allow: scan_allow(check, members, at) }
+    ScanPolicy {
+        mode: scan_mode(check, members, at),
+        allow: scan_allow(check, members, at),
+        results: scan_results(check, members, at),
+    }
+}
+
+fn scan_results(check: &mut ConfigChecker<'_>, members: &[JsonMember], at: &Path) -> Option<bool> {
+    let member = find(members, SCAN_RESULTS)?;
+    let Value::Bool(flag) = member.value.value else {
+        let at = at.key(SCAN_RESULTS);
+        check.report(wrong_type(&member.value, &at, "`scanResults`", "true or false"));
+        return None;
+    };
+    Some(flag)
 }
 
 fn scan_mode(check: &mut ConfigChecker<'_>, members: &[JsonMember], at: &Path) -> Option<ScanMode> {

@@ -79,7 +79,15 @@ impl Definition {
 
     /// `tool:add@1a2b3c4d`: what it is called when somebody decides on it, as it was seen.
     pub fn item(&self) -> String {
-        let hash = self.hash.get(..16).unwrap_or(&self.hash);
+        self.item_with(self.hash.get(..16).unwrap_or(&self.hash))
+    }
+
+    /// With the whole hash: what it is called where all of it is shown.
+    pub fn whole_item(&self) -> String {
+        self.item_with(&self.hash)
+    }
+
+    fn item_with(&self, hash: &str) -> String {
         match self.kind {
             DefinitionKind::Instructions => format!("{}@{hash}", self.kind.word()),
             kind => format!("{}:{}@{hash}", kind.word(), self.name),

@@ -30,13 +30,31 @@ pub enum LineChange {
     Added,
     /// Lines that are the same on both sides and are not shown: how many.
     Skipped(usize),
+    /// Lines beyond what is shown at once, changed ones among them: how many.
+    Cut(usize),
+}
+
+/// How much of a difference is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffLength {
+    /// As much as a person reads at once.
+    Short,
+    /// Every line that has changed.
+    Whole,
+}
+
+impl FieldDiff {
+    /// Is something that has changed not shown?
+    pub fn is_cut(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line.change, LineChange::Cut(_)))
+    }
 }
 
 impl LineChange {
     /// As the first column of a diff has it.
     pub fn sign(self) -> char {
         match self {
-            Self::Same | Self::Skipped(_) => ' ',
+            Self::Same | Self::Skipped(_) | Self::Cut(_) => ' ',
             Self::Removed => '-',
             Self::Added => '+',
         }
@@ -53,11 +71,19 @@ impl DiffLine {
 const CONTEXT: usize = 2;
 /// More tokens on a side are not compared one by one.
 const MOST_COMPARED: usize = 2_000;
-/// More lines of one member are not shown.
+/// More lines of one member are not shown at once.
 const MOST_LINES: usize = 400;
 
 /// `before`: what was approved; `None`: there was nothing, or it is not kept.
-pub fn diff(before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<FieldDiff> {
+pub fn diff(before: Option<&[u8]>, after: Option<&[u8]>, length: DiffLength) -> Vec<FieldDiff> {
+    let mut fields = whole_diff(before, after);
+    if length == DiffLength::Short {
+        fields.iter_mut().for_each(cut);
+    }
+    fields
+}
+
+fn whole_diff(before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<FieldDiff> {
     let before = before.unwrap_or_default();
     let after = after.unwrap_or_default();
     if !before.starts_with(b"{") && !after.starts_with(b"{") {
@@ -240,7 +266,20 @@ fn middle_steps(before: &[String], after: &[String]) -> Vec<(LineChange, String)
     }
 }
 
-/// Without the lines that are the same and far from any change, and without what is beyond any reader.
+/// Leaves what a person reads at once.
+fn cut(field: &mut FieldDiff) {
+    let rest = field.lines.split_off(field.lines.len().min(MOST_LINES));
+    let count = |line: &DiffLine| match line.change {
+        LineChange::Skipped(count) | LineChange::Cut(count) => count,
+        LineChange::Same | LineChange::Removed | LineChange::Added => 1,
+    };
+    if !rest.is_empty() {
+        let change = LineChange::Cut(rest.iter().map(count).sum());
+        field.lines.push(DiffLine { change, pieces: Vec::new() });
+    }
+}
+
+/// Without the lines that are the same and far from any change.
 fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let changed: Vec<usize> = lines
         .iter()
@@ -254,7 +293,7 @@ fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     };
     let mut shown: Vec<DiffLine> = Vec::new();
     for (place, line) in lines.into_iter().enumerate() {
-        if is_near(place) && shown.len() < MOST_LINES {
+        if is_near(place) {
             shown.push(line);
             continue;
         }
@@ -273,7 +312,7 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, after: &str) -> String {
-        let all = diff(Some(before.as_bytes()), Some(after.as_bytes()));
+        let all = diff(Some(before.as_bytes()), Some(after.as_bytes()), DiffLength::Short);
         let fields = all.iter().map(|field| {
             let lines = field.lines.iter().map(|line| {
                 let pieces = line.pieces.iter().map(|(is_changed, text)| match is_changed {
@@ -320,6 +359,27 @@ mod tests {
     fn what_is_the_same_and_far_away_is_left_out() {
         let text = |last: &str| format!("\"{}{last}\"", "x\\n".repeat(10));
         assert_eq!(shown(&text("a"), &text("b")), ":\n (8)\n x\n x\n-[a]\n+[b]\n");
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_says_so_and_the_whole_has_every_line() {
+        let text = |count: usize| {
+            let lines: Vec<_> = (0..count).map(|n| format!("line {n}")).collect();
+            format!("{{\"description\":\"{}\"}}", lines.join("\\n"))
+        };
+        for (count, is_cut) in [(MOST_LINES, false), (MOST_LINES + 1, true), (3 * MOST_LINES, true)]
+        {
+            let after = text(count);
+            let of = |length| diff(None, Some(after.as_bytes()), length);
+            let (short, whole) = (of(DiffLength::Short), of(DiffLength::Whole));
+            assert_eq!(short[0].is_cut(), is_cut, "{count}");
+            assert!(!whole[0].is_cut());
+            assert_eq!(whole[0].lines.len(), count);
+            let cut = short[0].lines.last().map(|line| line.change);
+            let expected =
+                if is_cut { LineChange::Cut(count - MOST_LINES) } else { LineChange::Added };
+            assert_eq!(cut, Some(expected));
+        }
     }
 
     proptest! {

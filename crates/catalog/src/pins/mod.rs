@@ -9,12 +9,12 @@ mod definition;
 mod diff;
 mod record;
 mod review;
+mod suspicion;
 
 pub use canonical::{canonical, content_hash};
-pub use compare::{
-    Comparison, EffectiveListing, Finding, Handling, KnownPins, Noticed, Sighting, compare,
-};
+pub use compare::{Comparison, EffectiveListing, Handling, KnownPins, Noticed, Sighting, compare};
 pub use definition::{Definition, DefinitionKind, Definitions};
-pub use diff::{DiffLine, FieldDiff, LineChange, diff, visible};
+pub use diff::{DiffLength, DiffLine, FieldDiff, LineChange, diff, visible};
 pub use record::{DamagedPins, Pin, PinRecord, WaitingDefinition, WaitingReason};
 pub use review::{Choice, Decided, Decision, UnknownChoice};
+pub use suspicion::{Suspicion, findings, unapproved_pins};

@@ -27,6 +27,8 @@ pub struct Pin {
     pub since: u64,
     /// The name and version of the server that listed it.
     pub identity: Option<String>,
+    /// A person has approved exactly this: what the scanner finds in it does not withhold it.
+    pub is_approved: bool,
 }
 
 /// A definition that a person is to look at.
@@ -51,7 +53,7 @@ pub enum WaitingReason {
     New,
     /// What was approved before was lost.
     Lost,
-    /// Somebody who reads definitions suspects it; in words. It is withheld whatever the policy says.
+    /// The scanner suspects it; in words. It is withheld whatever the policy says.
     Finding(String),
 }
 
@@ -131,6 +133,9 @@ impl PinRecord {
         for (place, pin) in self.pins.iter().enumerate() {
             open_item(place, pin.since, &pin.definition, &mut out);
             put_text("identity", pin.identity.as_deref(), &mut out);
+            if pin.is_approved {
+                out.extend_from_slice(b",\"approved\":true");
+            }
             close_item(&pin.definition, &mut out);
         }
         out.extend_from_slice(b"],\"waiting\":[");
@@ -182,9 +187,14 @@ fn whole(bytes: &[u8]) -> Option<PinRecord> {
 }
 
 fn read_pin(item: &[u8]) -> Option<Pin> {
-    let [at, identity] = pick(item, ["at", "identity"]);
-    let (definition, since) = (read_definition(item)?, number(at)?);
-    Some(Pin { definition, since, identity: text(identity) })
+    let [at, identity, approved] = pick(item, ["at", "identity", "approved"]);
+    Some(Pin {
+        definition: read_definition(item)?,
+        since: number(at)?,
+        identity: text(identity),
+        // Records of older versions do not say it: what the scanner suspects is then shown to a person once more.
+        is_approved: approved == Some(b"true"),
+    })
 }
 
 fn read_waiting(item: &[u8]) -> Option<WaitingDefinition> {
@@ -272,8 +282,14 @@ mod tests {
                     definition: definition("a", Some("{ }")),
                     since: 7,
                     identity: Some("rail 1".to_owned()),
+                    is_approved: true,
                 },
-                Pin { definition: definition("b", None), since: 8, identity: None },
+                Pin {
+                    definition: definition("b", None),
+                    since: 8,
+                    identity: None,
+                    is_approved: false,
+                },
             ],
             waiting: vec![
                 waiting("a", WaitingReason::Changed),

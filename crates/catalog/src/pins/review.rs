@@ -1,6 +1,7 @@
 //! What a person decides on definitions that wait: they are approved, or rejected and stay withheld.
 
 use super::definition::{Definition, DefinitionKind};
+use super::diff::{DiffLength, FieldDiff, diff};
 use super::record::{Pin, PinRecord, WaitingDefinition};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,18 @@ impl Choice {
         Self { kind, name: name.to_owned(), hash }
     }
 
+    /// Is this what is meant, as far as it says what was seen?
+    pub fn names(&self, definition: &Definition) -> bool {
+        self.is_of(definition) && self.has_seen(definition)
+    }
+
     fn is_of(&self, definition: &Definition) -> bool {
         self.kind.is_none_or(|kind| kind == definition.kind) && self.name == definition.name
+    }
+
+    /// Does it name the whole hash? Only who has looked at the whole definition knows that.
+    fn has_whole_hash(&self) -> bool {
+        self.hash.as_ref().is_some_and(|hash| hash.len() == WHOLE_HASH)
     }
 
     fn has_seen(&self, definition: &Definition) -> bool {
@@ -60,6 +71,8 @@ impl Choice {
 
 /// Shorter beginnings of a hash say nothing.
 const SHORTEST_HASH: usize = 8;
+/// The digits of a SHA-256.
+const WHOLE_HASH: usize = 64;
 
 fn is_hash(text: &str) -> bool {
     text.len() >= SHORTEST_HASH && text.chars().all(|c| c.is_ascii_hexdigit())
@@ -73,6 +86,11 @@ pub enum UnknownChoice {
     /// It has changed since somebody looked at it.
     #[error("`{name}` is not what it was when it was looked at: it has changed again")]
     Other { name: String },
+    /// It is longer than what is shown at once, or its text is not kept.
+    #[error(
+        "only a part of `{name}` was shown: look at the whole, and approve it with the whole hash that stands there"
+    )]
+    Unseen { name: String },
 }
 
 /// What was decided of one definition.
@@ -108,14 +126,38 @@ impl PinRecord {
         let is_chosen = |waiting: &WaitingDefinition| match choices {
             // What somebody has rejected by name is not approved by accident.
             [] => !waiting.is_rejected,
-            choices => choices
-                .iter()
-                .any(|it| it.is_of(&waiting.definition) && it.has_seen(&waiting.definition)),
+            choices => choices.iter().any(|it| it.names(&waiting.definition)),
         };
+        let is_unseen = |waiting: &WaitingDefinition| {
+            let knows_all =
+                choices.iter().any(|it| it.has_whole_hash() && it.names(&waiting.definition));
+            is_chosen(waiting) && !knows_all && self.is_cut(waiting)
+        };
+        if decision == Decision::Approve
+            && let Some(unseen) = self.waiting.iter().find(|it| is_unseen(it))
+        {
+            let name = unseen.definition.item();
+            return Err(UnknownChoice::Unseen { name });
+        }
         let (chosen, others) =
             std::mem::take(&mut self.waiting).into_iter().partition(|it| is_chosen(it));
         self.waiting = others;
         Ok(Vec::into_iter(chosen).map(|waiting| self.decide_one(decision, waiting, now)).collect())
+    }
+
+    /// What a definition that waits is compared with. One that is pinned as it is, and waits because of a
+    /// finding, is shown whole.
+    pub fn base(&self, definition: &Definition) -> Option<&[u8]> {
+        let pin = self.pin(definition).filter(|pin| pin.definition.hash != definition.hash)?;
+        pin.definition.bytes.as_deref()
+    }
+
+    /// Is it more than is shown at once, or not kept at all? Then its approval needs the whole hash.
+    pub fn is_cut(&self, waiting: &WaitingDefinition) -> bool {
+        let Some(after) = waiting.definition.bytes.as_deref() else { return true };
+        diff(self.base(&waiting.definition), Some(after), DiffLength::Short)
+            .iter()
+            .any(FieldDiff::is_cut)
     }
 
     fn decide_one(&mut self, decision: Decision, waiting: WaitingDefinition, now: u64) -> Decided {
@@ -130,7 +172,7 @@ impl PinRecord {
             Decision::Approve => {
                 let WaitingDefinition { definition, identity, .. } = waiting;
                 self.pins.retain(|pin| !pin.definition.is_of(&definition));
-                self.pins.push(Pin { definition, since: now, identity });
+                self.pins.push(Pin { definition, since: now, identity, is_approved: true });
                 // As `compare` leaves them: a record that says the same is the same.
                 self.pins.sort_by(|one, other| {
                     let key = |pin: &Pin| (pin.definition.kind, pin.definition.name.clone());
@@ -227,5 +269,26 @@ mod tests {
         assert_eq!((record.pins.len(), record.waiting.len()), (3, 1));
         record.decide(Decision::Approve, &[Choice::read("tool:add")], 7).unwrap();
         assert_eq!((record.pins.len(), record.waiting.len()), (4, 0));
+    }
+
+    #[test]
+    fn what_was_not_shown_whole_is_approved_with_its_whole_hash_only() {
+        let hash = "ab".repeat(32);
+        let long = format!("{{\"description\":\"{}\"}}", "x\\n".repeat(500));
+        for bytes in [Some(long.as_bytes()), None] {
+            let mut one = waiting(DefinitionKind::Tool, "long", &hash);
+            one.definition.bytes = bytes.map(Into::into);
+            let record = PinRecord { waiting: vec![one], ..PinRecord::default() };
+            let part = format!("long@{}", "ab".repeat(8));
+            for choices in [vec![], vec!["long"], vec![part.as_str()]] {
+                let choices: Vec<_> = choices.into_iter().map(Choice::read).collect();
+                let name = format!("tool:{part}");
+                let refused = record.clone().decide(Decision::Approve, &choices, 5);
+                assert_eq!(refused, Err(UnknownChoice::Unseen { name }), "{choices:?}");
+                record.clone().decide(Decision::Reject, &choices, 5).unwrap();
+            }
+            let whole = [Choice::read(&format!("tool:long@{hash}"))];
+            record.clone().decide(Decision::Approve, &whole, 5).unwrap();
+        }
     }
 }

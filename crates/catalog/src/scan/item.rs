@@ -186,10 +186,10 @@ impl<'c> ItemScan<'c> {
     fn likeness(&mut self, text: &ItemText<'_>, pointer: &dyn Fn() -> String) {
         let scale = self.rules.likeness;
         let has_lead = text.role == FieldRole::Description;
-        let Some(score) = likeness(text.text, has_lead, scale.bias) else { return };
-        if score >= scale.much {
+        let Some(like) = likeness(text.text, has_lead, scale.bias) else { return };
+        if like.score >= scale.much && like.is_sure {
             self.hit("reads-like-a-lie", text.text, pointer);
-        } else if score >= scale.some {
+        } else if like.score >= scale.some {
             self.hit("reads-somewhat-like-a-lie", text.text, pointer);
         }
     }

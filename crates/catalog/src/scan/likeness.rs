@@ -10,9 +10,21 @@ const STRIDE: usize = 32;
 /// Less says nothing.
 const LEAST: usize = 4;
 
-/// In hundredths; `None`: the text is too short to be judged. `has_lead`: its first sentence says what the tool
-/// does, and is left out.
-pub(super) fn likeness(text: &str, has_lead: bool, bias: i32) -> Option<i32> {
+/// Of less, a few common words decide: the score says only that the text is somewhat like a lie.
+const SURE: usize = 7;
+
+/// How much a text is like a lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Likeness {
+    /// In hundredths.
+    pub(super) score: i32,
+    /// Are there enough words to be sure of a high score?
+    pub(super) is_sure: bool,
+}
+
+/// `None`: the text is too short to be judged. `has_lead`: its first sentence says what the tool does, and is left
+/// out.
+pub(super) fn likeness(text: &str, has_lead: bool, bias: i32) -> Option<Likeness> {
     let text = if has_lead { behind_first(text) } else { text };
     let mut words: Vec<u32> = Vec::new();
     let mut pairs: Vec<u32> = Vec::new();
@@ -30,7 +42,8 @@ pub(super) fn likeness(text: &str, has_lead: bool, bias: i32) -> Option<i32> {
     let starts = (0..words.len().max(1)).step_by(STRIDE);
     let last = words.len().saturating_sub(WINDOW);
     let starts = starts.take_while(|start| *start < last + STRIDE);
-    starts.filter_map(|start| window(&words, &pairs, start, bias)).max()
+    let score = starts.filter_map(|start| window(&words, &pairs, start, bias)).max()?;
+    Some(Likeness { score, is_sure: words.len() >= SURE })
 }
 
 fn window(words: &[u32], pairs: &[u32], start: usize, bias: i32) -> Option<i32> {

@@ -29,7 +29,7 @@ use item::ItemScan;
 
 pub use finding::{Confidence, Finding, ItemKind, Severity};
 pub use names::{ScannedServer, scan_catalog};
-pub use policy::{ScanMode, ScanPolicy, Screening};
+pub use policy::{HeldItem, ScanMode, ScanPolicy, Screening};
 pub use rules::{ScanRule, rule, rules};
 pub use strip::{strip_definition, strip_text};
 
@@ -97,6 +97,20 @@ pub fn scan_definition(
 ) -> Vec<Finding> {
     let mut scan = ItemScan::new(kind, name, context);
     scan.definition(definition);
+    scan.finish()
+}
+
+/// What a server answers to a call, a read or a prompt: every text of the result. The response may be cut anywhere.
+pub fn scan_result(kind: ItemKind, name: &str, response: &[u8]) -> Vec<Finding> {
+    let context = ScanContext::default();
+    let mut scan = ItemScan::new(kind, name, &context);
+    fields::each_text(response, |field| {
+        let is_text =
+            field.key_before(0) == Some("text") || field.is_within(&["structuredContent"]);
+        if !field.is_key && field.first_key() == "result" && is_text {
+            scan.text(&field.pointer(), &field.text);
+        }
+    });
     scan.finish()
 }
 

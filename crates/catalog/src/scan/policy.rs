@@ -1,6 +1,8 @@
 //! `ScanPolicy`: what becomes of what was found: nothing, a report, a cleaned text, or an item that is withheld.
 
-use crate::listing::Listing;
+use std::collections::HashSet;
+
+use crate::listing::{ListKind, Listing};
 use crate::scan::finding::{Finding, ItemKind, Severity};
 use crate::scan::strip::strip_definition;
 use crate::scan::{ScanContext, each_item, keep_worst};
@@ -43,6 +45,8 @@ pub struct ScanPolicy {
     pub mode: Option<ScanMode>,
     /// Accepted findings: `RULE`, `ITEM:RULE` or `ITEM:*`.
     pub allow: Vec<String>,
+    /// Are results looked at, too? `None`: as for all.
+    pub results: Option<bool>,
 }
 
 /// What `scanAllow` writes for every rule.
@@ -53,21 +57,25 @@ const ANY: &str = "*";
 pub struct Screening {
     /// What nobody has accepted, of the listing as its server wrote it.
     pub findings: Vec<Finding>,
-    /// Items that are no longer in the listing.
-    pub held: Vec<(ItemKind, String)>,
+    /// Items that are not to be listed, each once.
+    pub held: Vec<HeldItem>,
     /// Definitions that were cleaned.
     pub stripped: usize,
 }
 
+/// An item that is withheld, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeldItem {
+    pub kind: ItemKind,
+    /// As its server calls it.
+    pub item: String,
+    pub note: String,
+}
+
 impl Screening {
-    /// Is the listing another one now?
+    /// Is anything listed otherwise than its server wrote it?
     pub fn has_changed(&self) -> bool {
         self.stripped > 0 || !self.held.is_empty()
-    }
-
-    /// Are the server's instructions among what is withheld?
-    pub fn holds_instructions(&self) -> bool {
-        self.held.iter().any(|(kind, _)| *kind == ItemKind::Instructions)
     }
 }
 
@@ -79,8 +87,14 @@ impl ScanPolicy {
     /// What a server says, and where it says nothing, what the file says for all. Both accept.
     pub fn or(mut self, default: &Self) -> Self {
         self.mode = self.mode.or(default.mode);
+        self.results = self.results.or(default.results);
         self.allow.extend(default.allow.iter().cloned());
         self
+    }
+
+    /// Are results looked at, too?
+    pub fn scans_results(&self) -> bool {
+        self.results == Some(true) && self.mode() != ScanMode::Off
     }
 
     /// Does it change what is listed?
@@ -105,7 +119,8 @@ impl ScanPolicy {
         findings
     }
 
-    /// Looks at the listing and does to it what the policy says.
+    /// Looks at the listing and does to it what the policy says. Of what is withheld only resources are taken out
+    /// here: the rest is pinned, and a person may have approved it as it is.
     pub fn screen(&self, listing: &mut Listing, instructions: Option<&str>) -> Screening {
         let context = ScanContext::of(listing);
         let mut screening = Screening::default();
@@ -113,7 +128,11 @@ impl ScanPolicy {
         each_item(listing, instructions, &context, |found| {
             let found = self.open(found);
             // Item by item: of a long list not every finding is kept, and every item is withheld.
-            held.extend(found.iter().find(|it| it.is_held()).map(|it| (it.kind, it.item.clone())));
+            held.extend(found.iter().find(|it| it.is_held()).map(|it| HeldItem {
+                kind: it.kind,
+                item: it.item.clone(),
+                note: it.note(),
+            }));
             keep_worst(&mut screening.findings, found);
         });
         match self.mode() {
@@ -122,10 +141,11 @@ impl ScanPolicy {
             }
             ScanMode::Hold => {
                 held.sort();
-                held.dedup();
+                held.dedup_by(|one, other| one.kind == other.kind && one.item == other.item);
+                let resources = held.iter().filter(|it| it.kind == ItemKind::Resource);
+                let resources: HashSet<_> = resources.map(|it| it.item.as_str()).collect();
                 listing.retain(|kind, entry| {
-                    let key = (ItemKind::from(kind), entry.name.clone());
-                    held.binary_search(&key).is_err()
+                    kind != ListKind::Resources || !resources.contains(entry.name.as_str())
                 });
                 screening.held = held;
             }
@@ -139,6 +159,11 @@ impl Finding {
     /// Is it bad enough for `hold`?
     pub fn is_held(&self) -> bool {
         self.severity >= Severity::High
+    }
+
+    /// `takes-secret-file (The model is told to …)`
+    pub fn note(&self) -> String {
+        format!("{} ({})", self.rule.id, self.rule.reason)
     }
 
     /// Is it bad enough for `check` to show it?

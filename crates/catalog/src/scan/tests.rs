@@ -361,9 +361,12 @@ fn a_policy_accepts_strips_and_withholds() {
     let screen = |mode, allow: &[&str]| {
         let mut listing = listing(&tools);
         let allow = allow.iter().map(ToString::to_string).collect();
-        let policy = ScanPolicy { mode: Some(mode), allow };
+        let policy = ScanPolicy { mode: Some(mode), allow, results: None };
         let screening = policy.screen(&mut listing, None);
-        (names(&listing), screening)
+        // What is pinned stays listed: a person may have approved it.
+        let mut listed = names(&listing);
+        listed.retain(|name| screening.held.iter().all(|it| it.item != *name));
+        (listed, screening)
     };
     assert_eq!(screen(ScanMode::Report, &[]).0, ["bad", "good", "odd"]);
     let (left, screening) = screen(ScanMode::Hold, &[]);
@@ -376,6 +379,28 @@ fn a_policy_accepts_strips_and_withholds() {
     assert_eq!(screen(ScanMode::Hold, &["good:*", "*", "html-comment"]).0, ["good"]);
     let (left, screening) = screen(ScanMode::Strip, &[]);
     assert_eq!((left.len(), screening.stripped), (3, 1));
+}
+
+/// A tool of the reference server `everything`, with its words.
+#[test]
+fn a_few_common_words_of_a_parameter_are_no_lie() {
+    let definition = json!({
+        "name": "trigger-url-elicitation",
+        "description": "Trigger a URL elicitation so the client can direct the user to a browser flow. Supports two \
+            mechanisms: the request path (elicitation/create, default) which awaits the user's response, and the \
+            error path (UrlElicitationRequiredError, -32042) which signals the client to handle URL elicitation via \
+            the error response. Set errorPath=true to use the error path.",
+        "inputSchema": { "type": "object", "properties": {
+            "url": { "type": "string", "description": "The URL the user should open" },
+            "message": {
+                "type": "string",
+                "default": "Please open the link to complete this action.",
+                "description": "Message shown to the user before opening the URL",
+            },
+        } },
+    });
+    let found = scan_tool(&definition);
+    assert!(found.iter().all(|it| !it.is_shown()), "{found:?}");
 }
 
 #[test]

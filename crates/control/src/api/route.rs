@@ -32,6 +32,8 @@ pub struct Route {
     /// What can go wrong besides what every route of its kind can (`Route::problems`).
     own_problems: &'static [Kind],
     audit_action: Option<&'static str>,
+    /// It ends when its client has gone: nobody else wants what it does.
+    pub(in crate::api) is_abandonable: bool,
 }
 
 impl Route {
@@ -60,6 +62,7 @@ impl Route {
             responses: &[],
             own_problems: &[],
             audit_action,
+            is_abandonable: false,
         }
     }
 
@@ -90,6 +93,11 @@ impl Route {
 
     pub const fn fails(self, own_problems: &'static [Kind]) -> Self {
         Self { own_problems, ..self }
+    }
+
+    /// It ends when its client has gone.
+    pub const fn abandonable(self) -> Self {
+        Self { is_abandonable: true, ..self }
     }
 
     pub const fn audited(self, action: &'static str) -> Self {

@@ -44,6 +44,7 @@ kinds! {
     SetByHand 409 "set-by-hand" "Somebody has set the skills of this tool": "DELETE them first: then they are Trunkline's to find out again";
     Decided 409 "decided" "It was decided on before": "GET /api/v1/skills/suggestions shows how";
     ChangedAgain 409 "changed-again" "The definition has changed again since you have seen it": "GET /api/v1/reviews shows it as it is now";
+    NotSeenWhole 409 "not-seen-whole" "Only a part of the definition was shown": "GET /api/v1/aggregator/servers/{id}/definitions shows all of it; approve it with the whole hash";
     Stale 412 "stale" "It has changed since you read it": "GET it again and repeat the change with the new ETag";
     TooLarge 413 "too-large" "The body is too large": "send less";
     WrongMediaType 415 "wrong-media-type" "The body is not declared as JSON": "send `Content-Type: application/json`";

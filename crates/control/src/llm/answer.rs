@@ -32,14 +32,7 @@ pub(super) fn read(
     count: usize,
     taxonomy: &Taxonomy,
 ) -> Result<Vec<Option<LlmVerdict>>, &'static str> {
-    let body: Value = serde_json::from_slice(body).map_err(|_| "its answer is not JSON")?;
-    let message = body.pointer("/choices/0/message").ok_or("its answer has no message")?;
-    if message.get("refusal").is_some_and(Value::is_string) {
-        return Err("it refused to answer");
-    }
-    let content = message.get("content").and_then(Value::as_str);
-    let content = content.ok_or("its message has no text")?;
-    let said: Value = serde_json::from_str(bare(content)).map_err(|_| "its text is not JSON")?;
+    let said = said(body)?;
     let entries = said.get("tools").and_then(Value::as_array).ok_or("its text has no `tools`")?;
     let mut verdicts: Vec<Option<LlmVerdict>> = vec![None; count];
     for entry in entries.iter().take(count.saturating_mul(4)) {
@@ -52,6 +45,18 @@ pub(super) fn read(
         }
     }
     Ok(verdicts)
+}
+
+/// The JSON that the model has written into its message.
+pub(super) fn said(body: &[u8]) -> Result<Value, &'static str> {
+    let body: Value = serde_json::from_slice(body).map_err(|_| "its answer is not JSON")?;
+    let message = body.pointer("/choices/0/message").ok_or("its answer has no message")?;
+    if message.get("refusal").is_some_and(Value::is_string) {
+        return Err("it refused to answer");
+    }
+    let content = message.get("content").and_then(Value::as_str);
+    let content = content.ok_or("its message has no text")?;
+    serde_json::from_str(bare(content)).map_err(|_| "its text is not JSON")
 }
 
 /// Models like to put JSON into a block of code.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -64,14 +65,38 @@ impl Llm {
         server: (&str, &str),
         tools: &[ToolDescription<'_>],
     ) -> Result<Vec<Option<LlmVerdict>>, String> {
+        let patience = PATIENCE * u32::try_from(tools.len().max(1)).unwrap_or(1);
+        self.in_turn(patience, self.ask(taxonomy, server, tools, patience)).await
+    }
+
+    /// What it says, as JSON, to what `body` makes of an unpredictable word; or why it says nothing.
+    pub(super) async fn say(
+        &self,
+        body: impl Fn(&str) -> Value,
+        patience: Duration,
+    ) -> Result<Value, String> {
+        let asked = async {
+            match self.post_body(body, patience).await? {
+                (200..300, answer) => answer::said(&answer).map_err(str::to_owned),
+                (status, _) => Err(format!("it answered with HTTP {status}")),
+            }
+        };
+        self.in_turn(patience, asked).await
+    }
+
+    /// A few at a time, not for longer than `patience`, and not while it is left alone.
+    async fn in_turn<T>(
+        &self,
+        patience: Duration,
+        asked: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
         let inner = &self.0;
         if inner.rests_until.lock().is_some_and(|until| Instant::now() < until) {
             return Err("it has failed too often and is left alone for a while".to_owned());
         }
         let _turn = inner.turns.acquire().await; // it is never closed
-        let patience = PATIENCE * u32::try_from(tools.len().max(1)).unwrap_or(1);
-        let asked = tokio::time::timeout(patience, self.ask(taxonomy, server, tools, patience));
-        let said = asked.await.unwrap_or_else(|_| Err("it did not answer in time".to_owned()));
+        let said = tokio::time::timeout(patience, asked).await;
+        let said = said.unwrap_or_else(|_| Err("it did not answer in time".to_owned()));
         match &said {
             Ok(_) => inner.failures.store(0, Ordering::Relaxed),
             Err(_) if inner.failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES => {
@@ -113,11 +138,19 @@ impl Llm {
         form: Form,
         patience: Duration,
     ) -> Result<(u16, Vec<u8>), String> {
+        let body = |fence: &str| prompt::body(self.model(), taxonomy, server, tools, fence, form);
+        self.post_body(body, patience).await
+    }
+
+    async fn post_body(
+        &self,
+        body: impl Fn(&str) -> Value,
+        patience: Duration,
+    ) -> Result<(u16, Vec<u8>), String> {
         let fence = crate::access::random::<12>().map_err(|error| error.to_string())?;
         let fence: String = fence.iter().map(|byte| format!("{byte:02x}")).collect();
-        let body = prompt::body(self.model(), taxonomy, server, tools, &fence, form);
         let limits = Limits { deadline: patience, max_body: MOST_BODY };
-        let answer = self.0.line.post(&body, limits).await?;
+        let answer = self.0.line.post(&body(&fence), limits).await?;
         Ok((answer.status, answer.body))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
-use trunkline_gateway::LimitedCalls;
+use trunkline_gateway::{LimitedCalls, ResultScans};
 
 use super::{CallOutcome, InstanceMetrics, Metrics, ServerMetrics, expose};
 use crate::health::ServerStatus as Status;
@@ -150,6 +150,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         traces_dropped: 6,
         events_lost: 8,
         limited: &[LimitedCalls { scope: "tool", limit: "open_calls", count: 10 }],
+        results: ResultScans { scanned: 11, found: 12, dropped: 13 },
     };
     let families = read(&expose(&metrics, &platform, |_| true));
     let github = ("server", "github");
@@ -174,6 +175,9 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_audit_lost_total", &[], 5.0),
         ("trunkline_traces_dropped_total", &[], 6.0),
         ("trunkline_events_lost_total", &[], 8.0),
+        ("trunkline_scan_results_total", &[("outcome", "scanned")], 11.0),
+        ("trunkline_scan_results_total", &[("outcome", "found")], 12.0),
+        ("trunkline_scan_results_total", &[("outcome", "dropped")], 13.0),
         ("trunkline_limited_total", &[("scope", "tool"), ("limit", "open_calls")], 10.0),
     ] {
         let found = value(&families, name, labels);

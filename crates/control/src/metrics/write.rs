@@ -4,7 +4,7 @@ use super::calls::{CallOutcome, Metrics};
 use super::process::{self, Process};
 use super::text::{MetricKind, Text};
 use crate::health::ServerStatus as Status;
-use trunkline_gateway::LimitedCalls;
+use trunkline_gateway::{LimitedCalls, ResultScans};
 
 /// What is not counted here but known elsewhere, at the moment of asking.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct InstanceMetrics<'a> {
     pub events_lost: u64,
     /// What limits have refused.
     pub limited: &'a [LimitedCalls],
+    /// What the scanner has read of results.
+    pub results: ResultScans,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +46,7 @@ pub fn expose(
     servers(&mut text, platform);
     own(&mut text, platform);
     limited(&mut text, platform.limited);
+    results(&mut text, platform.results);
     process(&mut text, &process::look());
     text.done()
 }
@@ -206,5 +209,17 @@ fn process(text: &mut Text, process: &Process) {
         if let Some(value) = value {
             text.family(name, MetricKind::Gauge, help).sample(&[], value);
         }
+    }
+}
+
+fn results(text: &mut Text, results: ResultScans) {
+    let ResultScans { scanned, found, dropped } = results;
+    let mut family = text.family(
+        "trunkline_scan_results_total",
+        MetricKind::Counter,
+        "Results that the scanner has read, those in which it found something, and those it had no time for.",
+    );
+    for (outcome, count) in [("scanned", scanned), ("found", found), ("dropped", dropped)] {
+        family.sample(&[("outcome", outcome)], count);
     }
 }

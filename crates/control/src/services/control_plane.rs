@@ -107,9 +107,10 @@ impl ControlPlane {
     }
 
     pub fn reviews(&self) -> ReviewService {
-        let ControlPlaneParts { store, secrets, loops, .. } = &*self.0;
+        let ControlPlaneParts { store, secrets, loops, settings, .. } = &*self.0;
         let pins = StoredPins { store: store.clone(), is_locked: secrets.safe.is_locked() };
-        ReviewService { pins, live: Arc::clone(&loops.live) }
+        let opinions = settings.second_opinions.clone();
+        ReviewService { pins, live: Arc::clone(&loops.live), opinions }
     }
 
     pub fn overview(&self) -> &OverviewService {
@@ -213,6 +214,8 @@ impl ControlPlane {
         background.spawn(async move { monitor.run().await });
         let skills = Arc::clone(skills);
         background.spawn(async move { skills.run().await });
+        let plane = self.clone();
+        background.spawn(async move { plane.servers().ask_for_opinions().await });
         tools.start_embedding();
     }
 

@@ -31,6 +31,7 @@ mod store_lock;
 mod tools;
 mod web_sessions;
 
+pub use crate::llm::Opinion;
 pub use activity::ClientService;
 pub(crate) use activity::ClientSummary;
 pub use background::Background;

@@ -26,21 +26,37 @@ pub(super) fn card(findings: &Value, server: &str) -> Markup {
         @if !own.is_empty() {
             section.card aria-labelledby="findings-title" {
                 h2 #findings-title { "Texts that may lie" }
-                ul.plain {
-                    @for finding in own.iter().take(MOST) {
-                        li {
-                            strong { (word(finding, "severity")) } " "
-                            code { (word(finding, "rule")) } " "
-                            (word(finding, "kind")) " " code { (short(word(finding, "item"), 80)) }
-                            p.small { (short(word(finding, "excerpt"), 300)) }
-                            p.small.dim { (word(finding, "reason")) }
-                        }
-                    }
-                }
+                ul.plain { @for finding in own.iter().take(MOST) { (one(finding)) } }
                 @if own.len() > MOST {
                     p.dim { (plural(u64::try_from(own.len() - MOST).unwrap_or_default(), "more finding")) }
                 }
             }
+        }
+    }
+}
+
+fn one(finding: &Value) -> Markup {
+    html! {
+        li {
+            strong { (word(finding, "shown_severity")) } " "
+            @if let Some(opinion) = finding.get("second_opinion").and_then(Value::as_str) {
+                span.dim.small { "(the scanner says " (word(finding, "severity")) ", a language model: " (opinion) ") " }
+            }
+            code { (word(finding, "rule")) } " "
+            (word(finding, "kind")) " " code { (short(word(finding, "item"), 80)) }
+            p.small { (short(word(finding, "excerpt"), 300)) }
+            p.small.dim { (word(finding, "reason")) }
+        }
+    }
+}
+
+/// Of one definition that waits.
+pub(super) fn found_texts(findings: &[Value]) -> Markup {
+    let shown: Vec<_> = findings.iter().filter(is_shown).collect();
+    html! {
+        @if !shown.is_empty() {
+            p { "The scanner found:" }
+            ul.plain { @for finding in shown.iter().take(MOST) { (one(finding)) } }
         }
     }
 }

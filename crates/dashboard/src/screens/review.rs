@@ -4,7 +4,9 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 use trunkline_control::clock::now;
 
+use super::findings::found_texts;
 use super::tools::text;
+use crate::api_client::ApiError;
 use crate::form::encode;
 use crate::format::{ago, count, plural, short};
 use crate::layout::{self, Shell};
@@ -15,10 +17,20 @@ use crate::session::Notice;
 const HERE: &str = "/review";
 
 pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let content = match (request.query.filled("server"), request.query.filled("item")) {
+        (Some(server), Some(item)) => whole(request, server, item).await?,
+        _ => all(request).await?,
+    };
+    let shell =
+        Shell { title: "Review", here: HERE, live: &["server", "tools"], ..Shell::default() };
+    Ok(layout::page(request, &shell, &content))
+}
+
+async fn all(request: &PageRequest<'_>) -> Result<Markup, ApiError> {
     let told = request.get("/api/v1/reviews").await?;
     let servers = told.get("servers").and_then(Value::as_array);
     let servers = servers.map(Vec::as_slice).unwrap_or_default();
-    let content = html! {
+    Ok(html! {
         div #review data-live {
             @if servers.is_empty() {
                 section.card {
@@ -27,10 +39,43 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
             }
             @for server in servers { (of_server(request, server)) }
         }
+    })
+}
+
+/// The API gives a difference in pages; a definition that is kept does not have more.
+const MOST_PAGES: usize = 200;
+
+/// One definition with every line that differs.
+async fn whole(request: &PageRequest<'_>, server: &str, item: &str) -> Result<Markup, ApiError> {
+    let path =
+        format!("/api/v1/aggregator/servers/{}/definitions?item={}", encode(server), encode(item));
+    let lines = |page: &Value| -> Vec<Value> {
+        page.pointer("/waiting/diff").and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    let shell =
-        Shell { title: "Review", here: HERE, live: &["server", "tools"], ..Shell::default() };
-    Ok(layout::page(request, &shell, &content))
+    let mut page = request.get(&path).await?;
+    let mut fields = lines(&page);
+    for _ in 1..MOST_PAGES {
+        let Some(next) = page.get("next").and_then(Value::as_u64) else { break };
+        page = request.get(&format!("{path}&from={next}")).await?;
+        fields.extend(lines(&page));
+    }
+    let mut one = page.get("waiting").cloned().unwrap_or_default();
+    if let Some(members) = one.as_object_mut() {
+        members.insert("diff".to_owned(), Value::Array(fields));
+    }
+    Ok(html! {
+        section.card {
+            p { a href=(HERE) { "All that waits" } }
+            ul.plain.review { (definition(request, server, &one, Shown::Whole)) }
+        }
+    })
+}
+
+/// How much of a definition is on the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Short,
+    Whole,
 }
 
 fn of_server(request: &PageRequest<'_>, server: &Value) -> Markup {
@@ -48,13 +93,16 @@ fn of_server(request: &PageRequest<'_>, server: &Value) -> Markup {
                     _ => "Callers are shown the change, unless you reject it.",
                 }
             }
-            ul.plain.review { @for one in waiting { (definition(request, &id, one)) } }
+            ul.plain.review { @for one in waiting { (definition(request, &id, one, Shown::Short)) } }
         }
     }
 }
 
-fn definition(request: &PageRequest<'_>, server: &str, one: &Value) -> Markup {
+fn definition(request: &PageRequest<'_>, server: &str, one: &Value, shown: Shown) -> Markup {
     let item = text(one, "item");
+    let is_part = shown == Shown::Short && one.get("cut") == Some(&Value::Bool(true));
+    let findings = one.get("findings").and_then(Value::as_array);
+    let findings = findings.map(Vec::as_slice).unwrap_or_default();
     let name = text(one, "name");
     let fields = one["diff"].as_array().map(Vec::as_slice).unwrap_or_default();
     let versions = (one["approved_version"].as_str(), one["version"].as_str());
@@ -68,15 +116,20 @@ fn definition(request: &PageRequest<'_>, server: &str, one: &Value) -> Markup {
                     @else if one["held"] == true { span.badge.warn { "held" } }
                 }
                 div.buttons {
-                    (button(request, server, "approve", &item, "Approve", "primary"))
+                    @if is_part {
+                        a href={ (HERE) "?server=" (encode(server)) "&item=" (encode(&item)) } { "Show all of it to approve" }
+                    } @else {
+                        (button(request, server, "approve", &item, "Approve", "primary"))
+                    }
                     @if one["rejected"] != true { (button(request, server, "reject", &item, "Reject", "")) }
                 }
             }
             @if let Some(note) = one["note"].as_str() { p { (note) } }
+            (found_texts(findings))
             p.dim.small {
                 "Noticed " (ago(&text(one, "noticed_at"), now()))
                 @if let (Some(before), Some(after)) = versions { @if before != after { ", " (short(before, 60)) " → " (short(after, 60)) } }
-                ", hash " code { (short(&text(one, "hash"), 16)) }
+                ", hash " code { (short(&text(one, "hash"), if shown == Shown::Whole { 64 } else { 16 })) }
             }
             @if fields.is_empty() { p.dim { "Its text is not kept: a secret stands in it, or it is too long." } }
             @for field in fields { (field_diff(field)) }
@@ -122,7 +175,8 @@ fn diff_line(line: &Value) -> Markup {
         @match change {
             "removed" => del { "- " (words) "\n" },
             "added" => ins { "+ " (words) "\n" },
-            "skipped" => span.dim { "  (" (count(line["count"].as_u64().unwrap_or_default())) " lines not shown)\n" },
+            "skipped" => span.dim { "  (" (count(line["count"].as_u64().unwrap_or_default())) " lines as before)\n" },
+            "cut" => strong { "  (" (count(line["count"].as_u64().unwrap_or_default())) " more lines)\n" },
             _ => span { "  " (words) "\n" },
         }
     }

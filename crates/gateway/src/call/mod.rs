@@ -30,6 +30,7 @@ use crate::error::CallError;
 use crate::events::Outcome;
 use crate::limiter::{Permit, PermitSlot};
 use crate::pump::FlushSet;
+use crate::result_scan::ResultSubject;
 
 /// Where the answer to one call goes. Its holder has to give the call its one outcome: dropped without one,
 /// it answers with an internal error, and a debug build panics.
@@ -50,6 +51,8 @@ pub(crate) struct ReplyTo {
     pub(crate) replay: Option<Box<Replay>>,
     /// What events and traces are made of when the call ends; `None`: there are no observers.
     pub(crate) record: Option<Arc<CallRecord>>,
+    /// What the scanner is told of the answer; `None`: it is not scanned.
+    pub(crate) subject: Option<Arc<ResultSubject>>,
     /// It is a `tasks/list` whose answer is reduced to the client's own tasks.
     pub(crate) lists_tasks: bool,
     /// What the call holds of its limits until it has its outcome.
@@ -143,6 +146,7 @@ impl ReplyTo {
             rounds: 0,
             replay: None,
             record: None,
+            subject: None,
             lists_tasks: false,
             permit: PermitSlot::default(),
             settled: Cell::new(false),
@@ -179,13 +183,21 @@ impl ReplyTo {
         }
         // Before it is written: that its client has gone is no reason to answer it again.
         self.settle(payload.bytes().len());
-        if let Some(record) = &self.record {
-            record.answered(payload.bytes());
-        }
+        self.observed(payload.bytes());
         let taken =
             self.id.with_token(|id| self.sink.answer(payload, &Edits::one(id_at, id), touched));
         if !taken {
             tracing::debug!("an answer came after its client had gone");
+        }
+    }
+
+    /// Those who look on are told of the server's response.
+    fn observed(&self, response: &[u8]) {
+        if let Some(record) = &self.record {
+            record.answered(response);
+        }
+        if let Some(subject) = &self.subject {
+            subject.offer(response);
         }
     }
 
@@ -202,9 +214,7 @@ impl ReplyTo {
             return;
         }
         self.settle(payload.bytes().len());
-        if let Some(record) = &self.record {
-            record.answered(payload.bytes());
-        }
+        self.observed(payload.bytes());
         self.id.with_token(|id| {
             let mut edits = Edits::one(id_at, id);
             for (span, new) in changes {
@@ -256,6 +266,17 @@ impl ReplyTo {
     /// protocol asks, but for a client that did not cancel this very call.
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.settle(0);
+        self.told_cancelled(how, may_have_run, touched);
+    }
+
+    /// The call was cancelled while it was with its server, which may go on with it.
+    pub(crate) fn abandoned(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
+        self.settled.set(true);
+        self.permit.take().abandon();
+        self.told_cancelled(how, may_have_run, touched);
+    }
+
+    fn told_cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
         self.noted(Outcome::Cancelled);
         // Over HTTP the requests of an ended session are still open exchanges: each needs a
         // response.

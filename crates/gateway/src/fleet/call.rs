@@ -12,11 +12,13 @@ use crate::call::{
     Client, Payload, Rejected, Replay, ReplyTo, RequestEra, Responder, ResponseSink,
 };
 use crate::error::{CallError, Remedy};
-use crate::limiter::{Allowance, Exceeded, LimitScope, Meters, Overrun, Permit, admit};
+use crate::limiter::{
+    Allowance, CallerAddress, Exceeded, LimitScope, Meters, Overrun, Permit, admit,
+};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::leave;
-use crate::upstream::Server;
+use crate::upstream::{Server, result_subject};
 
 /// What is to be called, and by whom.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +41,8 @@ pub struct ToolCall {
     pub is_behind: bool,
     /// Who calls, and what that one may have; `None`: nothing is limited for it.
     pub caller: Option<(Arc<[u8]>, Allowance)>,
+    /// Where it comes from; `None`: from inside this process.
+    pub address: Option<CallerAddress>,
     /// When the answer is of no use any more. The limits of every call hold besides.
     pub deadline: Option<Instant>,
 }
@@ -207,14 +211,18 @@ fn admitted(server: &Server, call: &ToolCall) -> Result<Permit, CallFailure> {
         caller: account.as_ref().map(|account| &account.meter),
         server: Some(&meters.own),
         tool: tool.as_ref(),
-        address: None,
+        address: call.address.as_ref().map(|address| &address.0.meter),
     };
     admit(meters).map_err(|exceeded| {
         let Exceeded { scope, limit, again, words } = *exceeded;
         limiter.count(scope, limit);
         let who = match scope {
             LimitScope::Tool => format!("tool `{}` of server `{}`", call.tool, server.key),
-            LimitScope::Server | LimitScope::Address => format!("server `{}`", server.key),
+            LimitScope::Server => format!("server `{}`", server.key),
+            LimitScope::Address => {
+                let address = call.address.as_ref().map(|address| address.0.name.to_string());
+                address.unwrap_or_default()
+            }
             LimitScope::Caller => {
                 account.as_ref().map(|account| account.name.to_string()).unwrap_or_default()
             }
@@ -237,6 +245,7 @@ fn hand_over(
     let mut path = ReplyTo::new(client, Id::new(b"1"), None, sink, RequestEra::Session);
     path.holds(permit);
     path.record = server.note(&message, &[], path.asker());
+    path.subject = result_subject(server, &message, &[], path.asker());
     let onward = path.record.as_deref().and_then(|note| note.onward(&message));
     let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));
     let changes = onward.as_slice();

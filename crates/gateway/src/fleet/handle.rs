@@ -27,6 +27,7 @@ use crate::gateway_info::GatewayInfo;
 use crate::limiter::LimitedCalls;
 use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
+use crate::result_scan::ResultScans;
 use crate::scanner::ServerFindings;
 use crate::upstream::{
     LifeVerdict, Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change,
@@ -99,6 +100,11 @@ impl Fleet {
     /// What the scanner found in the texts of the servers when it last looked.
     pub fn findings(&self) -> Arc<[ServerFindings]> {
         Arc::clone(&self.findings.borrow())
+    }
+
+    /// How many results the scanner has looked at.
+    pub fn result_scans(&self) -> ResultScans {
+        self.services.results.as_ref().map(|results| results.counts()).unwrap_or_default()
     }
 
     /// Makes these the servers and custom tools, after a change by a user: servers that are down are

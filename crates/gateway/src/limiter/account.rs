@@ -39,6 +39,10 @@ pub(crate) struct AddressAccount {
     pub(crate) meter: Arc<Meter>,
 }
 
+/// Where a call comes from, for those who make it from inside this process in somebody's name.
+#[derive(Clone, Debug)]
+pub struct CallerAddress(pub(crate) Arc<AddressAccount>);
+
 /// Places that are taken and given back. 0: any number.
 #[derive(Debug, Default)]
 struct Places {

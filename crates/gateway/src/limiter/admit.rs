@@ -121,6 +121,12 @@ impl Permit {
         self.held().for_each(|meter| meter.charge(bytes, now));
     }
 
+    /// The call's caller has gone or does not want it any more, and its server may still be about it.
+    pub(crate) fn abandon(mut self) {
+        let held = self.0.take();
+        held.iter().flat_map(|held| held.iter().flatten()).for_each(|meter| meter.abandon(now));
+    }
+
     fn held(&self) -> impl Iterator<Item = &Arc<Meter>> {
         self.0.iter().flat_map(|held| held.iter().flatten())
     }

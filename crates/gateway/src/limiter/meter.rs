@@ -14,6 +14,12 @@ const RELAXED: Ordering = Ordering::Relaxed;
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 
+/// For so long a call counts that its caller has abandoned: see docs/decisions/abandoned-calls.md.
+const ABANDONED: u64 = MINUTE;
+/// As many may be abandoned in that time as may be open, and at least these: a person who changes their mind a few
+/// times is not to be stopped where one call may be open.
+const LEAST_ABANDONED: u32 = 16;
+
 /// When calls are open that should not be more, one may end any moment: worth asking again after this.
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
 
@@ -40,6 +46,8 @@ pub(crate) struct Meter {
     /// 0: any number.
     bytes_per_minute: AtomicU32,
     bytes_due: AtomicU64,
+    /// When the calls that were abandoned count no more, at an even pace.
+    abandoned_due: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -94,6 +102,7 @@ impl Meter {
         self.open.load(RELAXED) == 0
             && self.calls_due.load(RELAXED) <= now
             && self.bytes_due.load(RELAXED) <= now
+            && self.abandoned_due.load(RELAXED) <= now
     }
 
     /// Would a call be refused now? Takes nothing.
@@ -101,6 +110,14 @@ impl Meter {
         let most = self.most_open.load(RELAXED);
         if most > 0 && self.open.load(RELAXED) >= most {
             return Err(TooMuch { limit: Limit::OpenCalls, again: OPEN_AGAIN });
+        }
+        if let Some(cost) = cost_of_abandoning(most) {
+            let due = self.abandoned_due.load(RELAXED).saturating_add(cost);
+            if let Some(wait) = due.saturating_sub(ABANDONED).checked_sub(now).filter(|it| *it > 0)
+            {
+                let again = Duration::from_nanos(wait);
+                return Err(TooMuch { limit: Limit::AbandonedCalls, again });
+            }
         }
         if self.bytes_per_minute.load(RELAXED) > 0 {
             // A minute's worth may be used at once; then the budget comes back evenly.
@@ -163,6 +180,18 @@ impl Meter {
         self.open.fetch_sub(1, RELAXED);
     }
 
+    /// The caller of an open call has gone or does not want it any more. It counts as open no longer; but its
+    /// server may go on with it, and nobody can see for how long, so that it counts as abandoned for a while.
+    pub(super) fn abandon(&self, now: impl FnOnce() -> u64) {
+        self.release();
+        let Some(cost) = cost_of_abandoning(self.most_open.load(RELAXED)) else { return };
+        let now = now();
+        // Never fails: the closure always has a value.
+        let _ = self
+            .abandoned_due
+            .fetch_update(RELAXED, RELAXED, |due| Some(due.max(now).saturating_add(cost)));
+    }
+
     /// A result had so many bytes.
     pub(super) fn charge(&self, bytes: usize, now: impl FnOnce() -> u64) {
         let per_minute = u128::from(self.bytes_per_minute.load(RELAXED));
@@ -189,6 +218,10 @@ impl Meter {
                 format!("{} calls a second ({burst} at once)", thousandths(per_second))
             }
             Limit::OpenCalls => format!("{} open calls", self.most_open.load(RELAXED)),
+            Limit::AbandonedCalls => {
+                let most = most_abandoned(self.most_open.load(RELAXED)).unwrap_or_default();
+                format!("{most} calls a minute that their caller abandons, for they may still run")
+            }
             Limit::ResultBytes => {
                 format!("{} bytes of results a minute", self.bytes_per_minute.load(RELAXED))
             }
@@ -200,6 +233,16 @@ impl Meter {
     pub(super) fn open(&self) -> u32 {
         self.open.load(RELAXED)
     }
+}
+
+/// How many calls may be abandoned in a while, where so many may be open; `None`: any number.
+fn most_abandoned(most_open: u32) -> Option<u32> {
+    (most_open > 0).then(|| most_open.max(LEAST_ABANDONED))
+}
+
+/// What abandoning a call adds to the moment.
+fn cost_of_abandoning(most_open: u32) -> Option<u64> {
+    ABANDONED.checked_div(u64::from(most_abandoned(most_open)?))
 }
 
 /// `1500` → `1.5`.
@@ -270,6 +313,31 @@ mod tests {
         meter.release();
         assert!(meter.check(0).is_ok() && meter.take(0).is_ok());
         assert_eq!(meter.open(), 2);
+    }
+
+    #[test]
+    fn abandoned_calls_free_their_place_and_are_bounded_by_themselves() {
+        let start = 7 * SECOND;
+        for (open_calls, most) in [(1, 16), (16, 16), (30, 30)] {
+            let rules = LimitRules { open_calls: Some(open_calls), ..LimitRules::default() };
+            let meter = Meter::new(rules);
+            for _ in 0..most {
+                assert!(meter.check(start).is_ok() && meter.take(start).is_ok());
+                meter.abandon(|| start);
+            }
+            assert_eq!(meter.open(), 0);
+            let too_much = meter.check(start).unwrap_err();
+            assert_eq!(too_much.limit, Limit::AbandonedCalls);
+            assert_eq!(too_much.again, Duration::from_nanos(MINUTE / most));
+            assert!(meter.check(start + MINUTE / most).is_ok(), "one of them counts no more");
+            assert!(!meter.is_unused(start + SECOND) && meter.is_unused(start + MINUTE));
+        }
+        let free = Meter::new(rules(1.0, 90));
+        for _ in 0..90 {
+            free.take(start).unwrap();
+            free.abandon(|| start);
+        }
+        assert!(free.check(start + SECOND).is_ok(), "without a limit of open calls there is none");
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod refused;
 mod server_meters;
 mod table;
 
-pub use account::Allowance;
 pub(crate) use account::{AddressAccount, CallerAccount, ConnectionShare, SubscriptionRoom};
+pub use account::{Allowance, CallerAddress};
 pub(crate) use admit::{Exceeded, Meters, Permit, PermitSlot, admit};
 pub(crate) use meter::Meter;
 pub use refused::LimitedCalls;

@@ -18,6 +18,7 @@ pub(crate) enum LimitScope {
 pub(crate) enum Limit {
     CallsPerSecond,
     OpenCalls,
+    AbandonedCalls,
     ResultBytes,
     Sessions,
     Connections,
@@ -27,9 +28,10 @@ pub(crate) enum Limit {
 const SCOPES: [LimitScope; 4] =
     [LimitScope::Caller, LimitScope::Server, LimitScope::Tool, LimitScope::Address];
 
-const LIMITS: [Limit; 6] = [
+const LIMITS: [Limit; 7] = [
     Limit::CallsPerSecond,
     Limit::OpenCalls,
+    Limit::AbandonedCalls,
     Limit::ResultBytes,
     Limit::Sessions,
     Limit::Connections,
@@ -52,6 +54,7 @@ impl Limit {
         match self {
             Self::CallsPerSecond => "calls_per_second",
             Self::OpenCalls => "open_calls",
+            Self::AbandonedCalls => "abandoned_calls",
             Self::ResultBytes => "result_bytes_per_minute",
             Self::Sessions => "sessions",
             Self::Connections => "connections",
@@ -129,7 +132,13 @@ impl RefusedCounts {
         });
         let is_possible = |scope: LimitScope, limit: Limit| {
             scope == LimitScope::Caller
-                || matches!(limit, Limit::CallsPerSecond | Limit::OpenCalls | Limit::ResultBytes)
+                || matches!(
+                    limit,
+                    Limit::CallsPerSecond
+                        | Limit::OpenCalls
+                        | Limit::AbandonedCalls
+                        | Limit::ResultBytes
+                )
         };
         let possible = counted.filter(|(scope, limit, _)| is_possible(*scope, *limit));
         possible.map(|(_, _, counted)| counted).collect()
@@ -170,7 +179,7 @@ mod tests {
         counts.count(LimitScope::Tool, Limit::OpenCalls);
         counts.count(LimitScope::Caller, Limit::Sessions);
         let all = counts.all();
-        assert_eq!(all.len(), 6 + 3 * 3);
+        assert_eq!(all.len(), 7 + 3 * 4);
         let of = |scope, limit| all.iter().find(|it| it.scope == scope && it.limit == limit);
         assert_eq!(of("tool", "open_calls").map(|it| it.count), Some(1));
         assert_eq!(of("caller", "sessions").map(|it| it.count), Some(1));

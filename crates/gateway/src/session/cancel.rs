@@ -21,6 +21,13 @@ pub(crate) fn leave(client: &Client, id: &Id, touched: &mut FlushSet) {
     cancel(client, id, Cancel::Left, touched);
 }
 
+/// The client has left for good, without waiting for any of its requests.
+pub(crate) fn leave_all(client: &Client, touched: &mut FlushSet) {
+    for id in open_calls(client) {
+        cancel(client, &id, Cancel::Left, touched);
+    }
+}
+
 /// The client's pass was revoked: its open calls end with an error that says so.
 pub(crate) fn revoke_calls(client: &Client, touched: &mut FlushSet) {
     for (id, _) in client.open_calls() {
@@ -31,16 +38,20 @@ pub(crate) fn revoke_calls(client: &Client, touched: &mut FlushSet) {
 /// The client has ended its session: each request that is open gets an error that says whether it may
 /// have run, and its server is told.
 pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
+    for id in open_calls(client) {
+        cancel(client, &id, Cancel::SessionEnded, touched);
+    }
+}
+
+/// Waiting calls come first: else the end of a sent one would send the next of them.
+fn open_calls(client: &Client) -> Vec<Id> {
     let waits = |handle: &CallHandle| match handle {
         CallHandle::Sent { owner, .. } => owner.is_wait_queue(),
         CallHandle::Waiting(_) => true,
     };
-    // Waiting calls end first: else the end of a sent one would send the next of them.
     let (waiting, sent): (Vec<_>, Vec<_>) =
         client.open_calls().into_iter().partition(|(_, handle)| waits(handle));
-    for (id, _) in waiting.iter().chain(&sent) {
-        cancel(client, id, Cancel::SessionEnded, touched);
-    }
+    waiting.into_iter().chain(sent).map(|(id, _)| id).collect()
 }
 
 fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {

@@ -22,7 +22,7 @@ use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
 use crate::session::waiting::{retry_when_ready, retry_when_settled};
 use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
-use crate::upstream::{Connection, Server};
+use crate::upstream::{Connection, Server, result_subject};
 
 /// Takes one message from the client, as bytes; its answer leaves through `sink`. What it leads to is
 /// put into outboxes and noted in `touched`.
@@ -448,6 +448,9 @@ fn reply_to(
     reply.lists_tasks = shown == TaskScope::OwnTasks;
     if server.services.observers.is_some() {
         reply.record = server.note(message, changes, reply.asker());
+    }
+    if server.definition.scan.scans_results() {
+        reply.subject = result_subject(server, message, changes, reply.asker());
     }
     Some(reply)
 }

@@ -26,7 +26,7 @@ mod tasks;
 mod unknown_tool;
 mod waiting;
 
-pub(crate) use cancel::{abandon, end_calls, leave, revoke_calls};
+pub(crate) use cancel::{abandon, end_calls, leave, leave_all, revoke_calls};
 pub(crate) use client_session::Session;
 pub(crate) use context::SessionContext;
 pub(crate) use dispatch::{initialize, notify, receive, take, take_stateless};

@@ -15,6 +15,7 @@ pub(crate) use calls::wait_queue::WaitQueue;
 pub(crate) use connection::Connection;
 pub use connection::hints::Hints;
 pub use http::client_tls;
+pub(crate) use lifecycle::answers::result_subject;
 pub use lifecycle::declared::Declared;
 pub(crate) use lifecycle::declared::{object_of, passed_on};
 pub(crate) use lifecycle::definition::Services;

@@ -7,6 +7,7 @@ use trunkline_wire::decode;
 
 use super::definition::{Definition, DefinitionKind, Definitions};
 use super::record::{Pin, PinRecord, WaitingDefinition, WaitingReason};
+use super::suspicion::Suspicion;
 use crate::config::OnChange;
 use crate::listing::{Listing, Substitute};
 
@@ -28,19 +29,13 @@ pub struct Sighting<'a> {
     /// Its name and version.
     pub identity: Option<&'a str>,
     pub definitions: &'a Definitions,
-    /// What somebody who has read the definitions suspects: each is withheld until it is approved.
-    pub findings: &'a [Finding],
+    /// What the scanner suspects of the definitions: each is withheld until a person has approved it.
+    pub suspected: &'a [Suspicion],
+    /// Definitions whose pins the scanner suspects: they are not shown in the place of others.
+    pub suspected_pins: &'a [Suspicion],
     pub policy: OnChange,
     /// Seconds since 1970.
     pub now: u64,
-}
-
-/// A definition that somebody suspects, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub kind: DefinitionKind,
-    pub name: String,
-    pub note: String,
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +92,8 @@ pub fn compare(known: KnownPins<'_>, seen: &Sighting<'_>) -> Comparison {
         seen,
         pins: record.map(pins_of).unwrap_or_default(),
         waiting: record.map(waiting_of).unwrap_or_default(),
-        findings: seen.findings.iter().map(|it| ((it.kind, it.name.as_str()), it)).collect(),
+        suspected: by_key(seen.suspected),
+        suspected_pins: by_key(seen.suspected_pins),
         noticed: Vec::new(),
         effective: EffectiveListing::default(),
     };
@@ -123,6 +119,10 @@ pub fn compare(known: KnownPins<'_>, seen: &Sighting<'_>) -> Comparison {
     Comparison { record, noticed, effective }
 }
 
+fn by_key(all: &[Suspicion]) -> HashMap<(DefinitionKind, &str), &Suspicion> {
+    all.iter().map(|it| ((it.kind, it.name.as_str()), it)).collect()
+}
+
 fn pins_of(record: &PinRecord) -> BTreeMap<Key, Pin> {
     record.pins.iter().map(|pin| (key(&pin.definition), pin.clone())).collect()
 }
@@ -140,7 +140,8 @@ struct Judge<'a> {
     seen: &'a Sighting<'a>,
     pins: BTreeMap<Key, Pin>,
     waiting: BTreeMap<Key, WaitingDefinition>,
-    findings: HashMap<(DefinitionKind, &'a str), &'a Finding>,
+    suspected: HashMap<(DefinitionKind, &'a str), &'a Suspicion>,
+    suspected_pins: HashMap<(DefinitionKind, &'a str), &'a Suspicion>,
     noticed: Vec<Noticed>,
     effective: EffectiveListing,
 }
@@ -149,18 +150,21 @@ impl Judge<'_> {
     fn judge(&mut self, definition: &Definition) {
         let key = key(definition);
         let pin = self.pins.get(&key);
-        if pin.is_some_and(|pin| pin.definition.hash == definition.hash) {
+        let waits = self.waiting.get(&key).filter(|it| it.definition.hash == definition.hash);
+        let is_rejected = waits.is_some_and(|it| it.is_rejected);
+        let is_pinned = pin.is_some_and(|pin| pin.definition.hash == definition.hash);
+        // What was only seen first was approved by nobody: a pin alone does not answer the scanner.
+        let is_answered = pin.is_some_and(|pin| pin.is_approved) || self.suspicion(&key).is_none();
+        if is_pinned && is_answered && !is_rejected {
             // It is again what it was. What was rejected stays known: it may come back.
             if self.waiting.get(&key).is_some_and(|waiting| !waiting.is_rejected) {
                 self.waiting.remove(&key);
             }
             return;
         }
-        let before = pin.map(|pin| pin.definition.hash.clone());
+        let before = pin.filter(|_| !is_pinned).map(|pin| pin.definition.hash.clone());
         let reason = self.reason(definition, before.is_some());
-        let waits = self.waiting.get(&key).filter(|it| it.definition.hash == definition.hash);
         let is_known = waits.is_some_and(|it| it.reason == reason);
-        let is_rejected = waits.is_some_and(|it| it.is_rejected);
         let handling = self.handling(&reason, is_rejected);
         let is_first = matches!(self.known, KnownPins::Nothing) && handling == Handling::Allowed;
         if !is_known && !is_first {
@@ -174,17 +178,27 @@ impl Judge<'_> {
             });
         }
         if handling == Handling::Held {
-            let kept = self.pins.get(&key).and_then(|pin| pin.definition.bytes.clone());
+            let kept = if is_pinned { None } else { self.kept(&key) };
             let of_kind = self.effective.0.entry(definition.kind).or_default();
             of_kind.insert(definition.name.clone(), kept);
         }
         self.keep(key, definition, reason, handling);
     }
 
+    fn suspicion(&self, key: &Key) -> Option<&Suspicion> {
+        self.suspected.get(&(key.0, key.1.as_str())).copied()
+    }
+
+    /// What callers have in the place of a definition that is held.
+    fn kept(&self, key: &Key) -> Option<Box<[u8]>> {
+        let pin = self.pins.get(key)?;
+        let is_suspected = self.suspected_pins.contains_key(&(key.0, key.1.as_str()));
+        (pin.is_approved || !is_suspected).then(|| pin.definition.bytes.clone())?
+    }
+
     fn reason(&self, definition: &Definition, was_pinned: bool) -> WaitingReason {
-        let finding = self.findings.get(&(definition.kind, definition.name.as_str()));
-        match finding {
-            Some(finding) => WaitingReason::Finding(finding.note.clone()),
+        match self.suspicion(&key(definition)) {
+            Some(suspicion) => WaitingReason::Finding(suspicion.note.clone()),
             None if was_pinned => WaitingReason::Changed,
             None if matches!(self.known, KnownPins::Lost) => WaitingReason::Lost,
             // What was lost is still not looked at, although the record is known again.
@@ -211,7 +225,8 @@ impl Judge<'_> {
         if how == Handling::Allowed {
             self.waiting.remove(&key);
             let definition = definition.clone();
-            self.pins.insert(key, Pin { definition, since: self.seen.now, identity });
+            let since = self.seen.now;
+            self.pins.insert(key, Pin { definition, since, identity, is_approved: false });
             return;
         }
         let waits = self.waiting.get_mut(&key);
@@ -232,6 +247,15 @@ impl Judge<'_> {
 }
 
 impl EffectiveListing {
+    /// Everything that is listed but what the scanner suspects: where nobody can be asked what was approved.
+    pub fn without(suspected: &[Suspicion]) -> Self {
+        let mut all = Self::default();
+        for Suspicion { kind, name, .. } in suspected {
+            all.0.entry(*kind).or_default().insert(name.clone(), None);
+        }
+        all
+    }
+
     /// Is it what the server lists?
     pub fn is_as_listed(&self) -> bool {
         self.0.is_empty()

@@ -18,12 +18,12 @@ fn listing(tools: &[(&str, &str)]) -> Listing {
 struct Seen {
     listing: Listing,
     instructions: Option<&'static str>,
-    findings: Vec<Finding>,
+    suspected: Vec<Suspicion>,
 }
 
 impl Seen {
     fn tools(tools: &[(&str, &str)]) -> Self {
-        Self { listing: listing(tools), instructions: None, findings: Vec::new() }
+        Self { listing: listing(tools), instructions: None, suspected: Vec::new() }
     }
 
     fn compare(&self, known: KnownPins<'_>, policy: OnChange) -> Comparison {
@@ -34,7 +34,8 @@ impl Seen {
                 server: "s",
                 identity: Some("rail 1"),
                 definitions: &definitions,
-                findings: &self.findings,
+                suspected: &self.suspected,
+                suspected_pins: &[],
                 policy,
                 now: 7,
             },
@@ -162,12 +163,7 @@ fn instructions_are_held_like_tools() {
 
 #[test]
 fn a_finding_holds_what_was_not_approved_under_every_policy() {
-    let finding = |name: &str| Finding {
-        kind: DefinitionKind::Tool,
-        name: name.to_owned(),
-        note: "it speaks of other tools".to_owned(),
-    };
-    let seen = Seen { findings: vec![finding("a")], ..Seen::tools(&[("a", "x"), ("b", "y")]) };
+    let seen = Seen { suspected: vec![suspicion("a")], ..Seen::tools(&[("a", "x"), ("b", "y")]) };
     for policy in [OnChange::Allow, OnChange::Warn, OnChange::Hold] {
         let first = seen.compare(KnownPins::Nothing, policy);
         assert_eq!(told(&first), [("a", "finding", Handling::Held)], "{policy:?}");
@@ -176,5 +172,56 @@ fn a_finding_holds_what_was_not_approved_under_every_policy() {
         record.decide(Decision::Approve, &[], 8).unwrap();
         let approved = seen.compare(KnownPins::Record(&record), policy);
         assert!(approved.effective.is_as_listed() && approved.noticed.is_empty(), "{policy:?}");
+        let other =
+            Seen { suspected: vec![suspicion("a")], ..Seen::tools(&[("a", "z"), ("b", "y")]) };
+        let changed = other.compare(KnownPins::Record(&record), policy);
+        assert_eq!(told(&changed), [("a", "finding", Handling::Held)], "another text: {policy:?}");
+        assert_eq!(shown(&changed, &other.listing), shown(&approved, &seen.listing));
+    }
+}
+
+#[test]
+fn what_was_only_seen_first_is_withheld_when_it_is_suspected_later() {
+    let plain = Seen::tools(&[("a", "x"), ("b", "y")]);
+    let record = plain.first();
+    let seen = Seen { suspected: vec![suspicion("a")], ..Seen::tools(&[("a", "x"), ("b", "y")]) };
+    let held = seen.compare(KnownPins::Record(&record), OnChange::Allow);
+    assert_eq!(told(&held), [("a", "finding", Handling::Held)]);
+    assert_eq!(shown(&held, &seen.listing).len(), 1, "not even as it was pinned");
+    let again = seen.compare(KnownPins::Record(&held.record), OnChange::Allow);
+    assert!(again.noticed.is_empty(), "it is told once");
+    let unsuspected = plain.compare(KnownPins::Record(&held.record), OnChange::Allow);
+    assert!(unsuspected.effective.is_as_listed() && unsuspected.record.waiting.is_empty());
+    let mut rejected = held.record;
+    rejected.decide(Decision::Reject, &[], 8).unwrap();
+    let unsuspected = plain.compare(KnownPins::Record(&rejected), OnChange::Allow);
+    assert_eq!(shown(&unsuspected, &plain.listing).len(), 1, "a person has rejected this text");
+}
+
+#[test]
+fn a_suspected_pin_is_not_shown_in_the_place_of_what_is_held() {
+    let record = Seen::tools(&[("a", "bad")]).first();
+    let now = listing(&[("a", "other")]);
+    let definitions = Definitions::of(&now, None, &Secrets::new());
+    for (suspected_pins, expected) in [(vec![], 1), (vec![suspicion("a")], 0)] {
+        let sighting = Sighting {
+            server: "s",
+            identity: None,
+            definitions: &definitions,
+            suspected: &[],
+            suspected_pins: &suspected_pins,
+            policy: OnChange::Hold,
+            now: 7,
+        };
+        let held = compare(KnownPins::Record(&record), &sighting);
+        assert_eq!(shown(&held, &now).len(), expected);
+    }
+}
+
+fn suspicion(name: &str) -> Suspicion {
+    Suspicion {
+        kind: DefinitionKind::Tool,
+        name: name.to_owned(),
+        note: "it speaks of other tools".to_owned(),
     }
 }

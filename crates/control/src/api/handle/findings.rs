@@ -9,6 +9,7 @@ use crate::api::problem::Problem;
 use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Response, Route};
 use crate::api::schema::{answer, list};
+use crate::services::Opinion;
 
 pub(in crate::api) const ROUTES: &[Route] = &[Route::new(
     "listFindings",
@@ -28,7 +29,9 @@ fn findings(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let servers = asked.plane.servers().findings(&asked.principal);
     let each = servers.iter().flat_map(|server| {
-        server.findings.iter().map(|finding| view(&server.id, &server.key, finding))
+        let opinion = |finding| asked.plane.servers().opinion(finding);
+        let one = move |finding| view(&server.id, &server.key, finding, opinion(finding));
+        server.findings.iter().map(one)
     });
     let findings: Vec<Value> = each.collect();
     let count = |severity| {
@@ -45,12 +48,16 @@ fn findings(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::json(200, &list.json()))
 }
 
-fn view(id: &str, name: &str, finding: &Finding) -> Value {
+pub(super) fn view(id: &str, name: &str, finding: &Finding, opinion: Option<Opinion>) -> Value {
     FindingView {
         server_id: id,
         server: name,
         rule: &finding.rule.id,
         severity: finding.severity.word(),
+        second_opinion: opinion.map(Opinion::word),
+        shown_severity: opinion
+            .map_or(finding.severity, |opinion| opinion.shown(finding.severity))
+            .word(),
         confidence: match finding.confidence {
             Confidence::Rule => "rule",
             Confidence::Combined => "combined",
@@ -68,13 +75,18 @@ fn view(id: &str, name: &str, finding: &Finding) -> Value {
 
 answer! {
     /// A text that may lie to a model.
-    struct FindingView<'a> as "Finding" {
+    pub(super) struct FindingView<'a> as "Finding" {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub server_id: &'a str,
         #[example = "github-mcp"] pub server: &'a str,
         /// The rule that found it: what `scanAllow` accepts.
         #[example = "takes-secret-file"] pub rule: &'a str,
         /// `info`, `low`, `medium` or `high`.
         #[example = "high"] pub severity: &'a str,
+        /// What a language model thinks of it, if one is asked: `worse`, `same` or `better`. It withholds and
+        /// releases nothing.
+        pub second_opinion: Option<&'a str>,
+        /// The severity with the second opinion: one step from the scanner's at most.
+        #[example = "high"] pub shown_severity: &'a str,
         /// `rule`: one rule says it; `combined`: several weak signs do together.
         #[example = "rule"] pub confidence: &'a str,
         /// `tool`, `prompt`, `resource`, `template` or `instructions`.

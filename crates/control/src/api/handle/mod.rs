@@ -124,6 +124,10 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
         let problem = Problem::new(Kind::Unauthenticated, detail).hint("send it again");
         return ApiResponse::problem(&problem.instance(&path)).send(reply);
     }
+    if let Err(full) = plane.tools().count_connection(&visit.connection, &principal) {
+        let problem = Problem::new(Kind::TooMany, full.message).retry_after(full.again);
+        return ApiResponse::problem(&problem.instance(&path)).send(reply);
+    }
     let address = shown(visit.peer);
     let asked = ApiRequest {
         plane,
@@ -140,7 +144,17 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
             Err(problem) => ApiResponse::problem(&problem.instance(&path)).send(reply),
         };
     }
-    let answer = answer(&asked).await;
+    let answer = match route.is_abandonable {
+        false => answer(&asked).await,
+        // Dropping a call cancels it: its server is told, and its place is free again.
+        true => tokio::select! {
+            answer = answer(&asked) => answer,
+            () = visit.connection.closed() => {
+                let detail = "its client has closed the connection: the call was cancelled and may have run";
+                Err(Problem::new(Kind::Timeout, detail))
+            }
+        },
+    };
     answer.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(&path))).send(reply);
 }
 

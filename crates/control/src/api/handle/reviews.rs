@@ -6,11 +6,14 @@ use trunkline_catalog::pins::{Choice, Decided, Decision, FieldDiff, LineChange};
 
 use crate::access::Action;
 use crate::api::answer::ApiResponse;
+use crate::api::fault::RequestFault;
+use crate::api::handle::findings::{self, FindingView};
 use crate::api::input::{Declared, ON_CHANGES};
 use crate::api::parameters::SERVER_ID;
 use crate::api::problem::{Kind, Problem};
+use crate::api::query;
 use crate::api::request::ApiRequest;
-use crate::api::route::{Access, Handler, Method, Response, Route};
+use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{
     Case, EnumValues, Moment, ObjectSchema, Schema, TextFormat, answer, any_text, count, list,
     request, required, text,
@@ -35,6 +38,29 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     )
     .answers(&[Response::json(200, "What waits, by server.", ReviewList::SCHEMA)])
     .fails(&[Kind::StoreUnavailable]),
+    Route::new(
+        "getWaitingDefinition",
+        (Method::Get, "/api/v1/aggregator/servers/{id}/definitions"),
+        Access::Needs(Action::ReviewDefinitions),
+        Handler::Async(|asked| Box::pin(whole(asked))),
+    )
+    .parameters(&[
+        SERVER_ID,
+        Parameter::query("item", ITEM, "What waits, as `item` of the list names it. Required."),
+        Parameter::query(
+            "from",
+            Schema::Integer { least: 0, most: 10_000_000 },
+            "The first line of the difference that is wanted, counted from 0: `next` of the page before.",
+        ),
+    ])
+    .about(
+        TAG,
+        "See the whole of a definition that waits",
+        "Every line that differs, in pages of 2,000 lines, and the name to approve it by, with the whole hash. What \
+         the list shows with `cut` can be approved by that name only.",
+    )
+    .answers(&[Response::json(200, "The definition.", WholeView::SCHEMA)])
+    .fails(&[Kind::NoSuchServer, Kind::NothingWaits, Kind::StoreUnavailable]),
     decision(
         "approveDefinitions",
         "/api/v1/aggregator/servers/{id}/definitions/approve",
@@ -69,6 +95,7 @@ const fn decision(id: &'static str, path: &'static str, handler: Handler) -> Rou
             Kind::NoSuchServer,
             Kind::NothingWaits,
             Kind::ChangedAgain,
+            Kind::NotSeenWhole,
             Kind::StoreUnavailable,
             Kind::StoreFull,
         ])
@@ -102,7 +129,7 @@ const REASONS: Schema = Schema::Enum(&EnumValues {
     case: Case::Sensitive,
 });
 const LINE_CHANGES: Schema = Schema::Enum(&EnumValues {
-    known: &["same", "removed", "added", "skipped"],
+    known: &["same", "removed", "added", "skipped", "cut"],
     case: Case::Sensitive,
 });
 
@@ -111,9 +138,13 @@ const DIFF_LINE: ObjectSchema = ObjectSchema::answer(
     "A line of a difference.",
     &[
         required("change", LINE_CHANGES, "What became of it."),
-        required("text", any_text(), "What can be read; empty where lines were skipped."),
+        required("text", any_text(), "What can be read; empty where lines were skipped or cut."),
         required("pieces", list(&PIECE), "The line in pieces."),
-        required("count", count(), "How many lines were skipped; 1 otherwise."),
+        required(
+            "count",
+            count(),
+            "How many lines were skipped because they are the same, or cut because there are too many; 1 otherwise.",
+        ),
     ],
 );
 const PIECE: Schema = Schema::Object(&ObjectSchema::answer(
@@ -158,8 +189,22 @@ answer! {
         #[example = true] pub held: bool,
         /// Somebody has rejected it.
         #[example = false] pub rejected: bool,
+        /// Only a part is shown here: approving it needs the whole hash.
+        #[example = false] pub cut: bool,
+        /// What the scanner finds in it, the worst first.
+        pub findings: Vec<Value> => list(&FindingView::SCHEMA),
         /// What differs from what was approved; everything, if nothing was.
         pub diff: Value => DIFF,
+    }
+}
+
+answer! {
+    /// A page of a definition that waits.
+    struct WholeView as "WholeDefinition" {
+        /// `item` has the whole hash.
+        pub waiting: Value => WaitingView::SCHEMA,
+        /// The first line of the next page; null: this is the last one.
+        pub next: Option<usize>,
     }
 }
 
@@ -210,6 +255,40 @@ async fn reviews(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::json(200, &ReviewList { servers, total }.json()))
 }
 
+/// Lines of a page.
+const PAGE: usize = 2_000;
+
+async fn whole(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+    let query = query::whole(asked.route, asked.raw_query())?;
+    let Some(item) = query.text("item") else {
+        let fault = RequestFault::parameter("item", "is missing");
+        return Err(Problem::invalid(vec![fault]));
+    };
+    let from = query.whole("from").and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
+    let choice = Choice::read(item);
+    let service = asked.plane.reviews();
+    let (server, mut found) = service.whole(asked.id(), &choice, &asked.principal).await?;
+    let lines: usize = found.diff.iter().map(|field| field.lines.len()).sum();
+    let next = Some(from.saturating_add(PAGE)).filter(|next| *next < lines);
+    found.diff = page(std::mem::take(&mut found.diff), from);
+    let name = found.waiting.definition.whole_item();
+    let waiting = waiting(&server.id, &server.name, &found, &name);
+    Ok(ApiResponse::json(200, &WholeView { waiting, next }.json()))
+}
+
+/// So many lines from this one on, counted through all members.
+fn page(fields: Vec<FieldDiff>, from: usize) -> Vec<FieldDiff> {
+    let (mut skip, mut left) = (from, PAGE);
+    let cut = |FieldDiff { field, lines }: FieldDiff| {
+        let before = lines.len();
+        let lines: Vec<_> = lines.into_iter().skip(skip).take(left).collect();
+        skip = skip.saturating_sub(before);
+        left -= lines.len();
+        (!lines.is_empty()).then_some(FieldDiff { field, lines })
+    };
+    fields.into_iter().filter_map(cut).collect()
+}
+
 async fn decide(asked: &ApiRequest<'_>, decision: Decision) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let choices = Items::read(&asked.body())?;
@@ -229,15 +308,19 @@ fn review(review: &ServerReview) -> Value {
         server_id: &review.id,
         server: &review.name,
         on_change: review.on_change.word(),
-        waiting: review.waiting.iter().map(waiting).collect(),
+        waiting: review
+            .waiting
+            .iter()
+            .map(|it| waiting(&review.id, &review.name, it, &it.waiting.definition.item()))
+            .collect(),
     }
     .json()
 }
 
-fn waiting(it: &WaitingReview) -> Value {
+fn waiting(id: &str, server: &str, it: &WaitingReview, item: &str) -> Value {
     let definition = &it.waiting.definition;
     WaitingView {
-        item: &definition.item(),
+        item,
         kind: definition.kind.word(),
         name: &definition.name,
         reason: it.waiting.reason.word(),
@@ -249,6 +332,12 @@ fn waiting(it: &WaitingReview) -> Value {
         noticed_at: i64::try_from(it.waiting.noticed).unwrap_or(0).saturating_mul(1000),
         held: it.is_held,
         rejected: it.waiting.is_rejected,
+        cut: it.is_cut,
+        findings: it
+            .findings
+            .iter()
+            .map(|(finding, opinion)| findings::view(id, server, finding, *opinion))
+            .collect(),
         diff: it.diff.iter().map(field).collect(),
     }
     .json()
@@ -261,6 +350,7 @@ fn field(field: &FieldDiff) -> Value {
             LineChange::Removed => ("removed", 1),
             LineChange::Added => ("added", 1),
             LineChange::Skipped(count) => ("skipped", count),
+            LineChange::Cut(count) => ("cut", count),
         };
         let pieces =
             line.pieces.iter().map(|(changed, text)| json!({ "text": text, "changed": changed }));

@@ -72,6 +72,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
          fails says so in its result (`isError`); a server that refuses the call is a problem of \
          status 502 that holds its error. A tool that the token may not see is not there (404).",
     )
+    .abandonable()
     .large_body(Schema::Object(&CALL_TOOL), MOST_ARGUMENTS)
     .answers(&[Response::json(
         200,
@@ -131,6 +132,7 @@ async fn call(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         server_id: call.server_id.as_deref(),
         arguments: call.arguments,
         traceparent: parent.and_then(|parent| std::str::from_utf8(parent).ok()),
+        connection: &asked.visit.connection,
     };
     let answer = asked.plane.tools().call(call, asked.by()).await?;
     let metadata = Metadata {

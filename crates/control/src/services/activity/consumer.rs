@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use trunkline_catalog::name::escaped;
-use trunkline_gateway::{CallEnded, Event, EventSink, Outcome};
+use trunkline_gateway::{CallEnded, Event, EventSink, Outcome, ResultFound};
 use trunkline_store::NewAudit;
 
 use crate::access::{KeyId, read_label};
@@ -68,6 +68,7 @@ impl EventConsumer {
         match event {
             Event::CallEnded(call) => self.call_ended(call),
             Event::RequestEnded(request) => self.request_ended(request),
+            Event::ResultFound(found) => self.result_found(found),
             // The monitor looks at the servers itself.
             Event::ServerChanged { .. } => {}
         }
@@ -104,6 +105,28 @@ impl EventConsumer {
             outcome: counted.as_str().to_owned(),
             detail: detail(call.outcome),
             duration_us: Some(duration),
+            ..NewAudit::default()
+        });
+    }
+
+    fn result_found(&self, found: &ResultFound) {
+        let ResultFound { kind, rule, pointer, more, .. } = found;
+        let (credential, address) = match found.who.as_deref().map(read_label) {
+            Some((credential, address)) => (Some(credential), address),
+            None => (None, None),
+        };
+        let directory = self.known.directory();
+        self.audit.record(NewAudit {
+            at: clock::now(),
+            principal: principal_of(&self.keys, credential),
+            credential_id: credential.map(str::to_owned),
+            address: address.filter(|address| !address.is_empty()).map(str::to_owned),
+            action: "scan-result".to_owned(),
+            server_id: directory.by_id(&found.id).map(|entry| entry.id.clone()),
+            server_name: Some(found.server.to_string()),
+            tool: Some(found.item.clone()),
+            outcome: found.severity.to_owned(),
+            detail: Some(format!("{kind}: {rule} at {pointer}, and {more} more")),
             ..NewAudit::default()
         });
     }

@@ -120,6 +120,7 @@ impl OverviewService {
         let limited = self.live.fleet().map(Fleet::limited_calls).unwrap_or_default();
         let measured = Measured {
             limited: &limited,
+            results: self.live.fleet().map(Fleet::result_scans).unwrap_or_default(),
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use trunkline_catalog::config::OnChange;
 use trunkline_catalog::pins::{
-    Choice, Decided, Decision, Definition, FieldDiff, PinRecord, UnknownChoice, WaitingDefinition,
-    diff,
+    Choice, Decided, Decision, Definition, DiffLength, FieldDiff, PinRecord, UnknownChoice,
+    WaitingDefinition, diff, findings,
 };
+use trunkline_catalog::scan::Finding;
 use trunkline_gateway::PinHome;
 use trunkline_store::{Change, NewAudit, PinsRecord, Store, StoreError};
 
@@ -15,6 +16,7 @@ use crate::access::Principal;
 use crate::clock;
 use crate::fault::{Problem, ProblemKind};
 use crate::keys::Actor;
+use crate::llm::{Opinion, SecondOpinions};
 use crate::services::directory::ServerEntry;
 use crate::services::live::LiveServers;
 use crate::services::problems::store_problem;
@@ -24,6 +26,7 @@ use crate::services::records::server_record;
 pub struct ReviewService {
     pub(in crate::services) pins: StoredPins,
     pub(in crate::services) live: Arc<LiveServers>,
+    pub(in crate::services) opinions: Option<SecondOpinions>,
 }
 
 /// What waits of one server.
@@ -45,6 +48,10 @@ pub(crate) struct WaitingReview {
     pub(crate) approved_identity: Option<String>,
     /// Callers are not shown it.
     pub(crate) is_held: bool,
+    /// More has changed than is shown at once, or the text is not kept: approving it needs the whole hash.
+    pub(crate) is_cut: bool,
+    /// What the scanner finds in it, the worst first.
+    pub(crate) findings: Vec<(Finding, Option<Opinion>)>,
     pub(crate) diff: Vec<FieldDiff>,
 }
 
@@ -70,11 +77,73 @@ impl ReviewService {
             .filter(|entry| may_decide(asker, entry))
             .filter_map(|entry| {
                 let record = PinRecord::read(&self.current(entry, &stored)?.document).ok()?;
-                Some(review(entry, &record))
+                Some(self.review(entry, &record))
             })
             .collect();
         reviews.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(reviews)
+    }
+
+    /// One definition that waits, with every line that differs.
+    pub(crate) async fn whole(
+        &self,
+        id: &str,
+        choice: &Choice,
+        asker: &Principal,
+    ) -> Result<(ServerEntry, WaitingReview), Problem> {
+        let entry = self.live.entry(id)?;
+        if !may_decide(asker, &entry) {
+            return Err(for_some_tools());
+        }
+        let stored = self.store().waiting_pins().await.map_err(|error| store_problem(&error))?;
+        let record = self.current(&entry, &stored);
+        let record = record.and_then(|record| PinRecord::read(&record.document).ok());
+        let found = record.and_then(|record| {
+            let waiting = record.waiting.iter().find(|it| choice.names(&it.definition))?;
+            Some(self.waiting(&entry, &record, waiting, DiffLength::Whole))
+        });
+        let found = found.ok_or_else(|| {
+            Problem::new(ProblemKind::NothingWaits, "nothing that was seen like this waits")
+        })?;
+        Ok((entry, found))
+    }
+
+    fn review(&self, entry: &ServerEntry, record: &PinRecord) -> ServerReview {
+        let one = |waiting| self.waiting(entry, record, waiting, DiffLength::Short);
+        ServerReview {
+            id: entry.id.clone(),
+            name: entry.name.clone(),
+            on_change: entry.on_change().unwrap_or_default(),
+            waiting: record.waiting.iter().map(one).collect(),
+        }
+    }
+
+    fn waiting(
+        &self,
+        entry: &ServerEntry,
+        record: &PinRecord,
+        waiting: &WaitingDefinition,
+        length: DiffLength,
+    ) -> WaitingReview {
+        let spec = self.live.fleet().and_then(|fleet| fleet.spec(&entry.id));
+        let scan = spec.map(|spec| spec.texts.scan).unwrap_or_default();
+        let definition = &waiting.definition;
+        let pin = record.pin(definition);
+        WaitingReview {
+            diff: diff(record.base(definition), definition.bytes.as_deref(), length),
+            findings: findings(definition, record, &scan)
+                .into_iter()
+                .map(|finding| {
+                    let opinion = self.opinions.as_ref().and_then(|all| all.of(&finding));
+                    (finding, opinion)
+                })
+                .collect(),
+            is_cut: record.is_cut(waiting),
+            is_held: waiting.is_withheld(entry.on_change().unwrap_or_default()),
+            approved_identity: pin.and_then(|pin| pin.identity.clone()),
+            approved: pin.map(|pin| pin.definition.clone()),
+            waiting: waiting.clone(),
+        }
     }
 
     /// Decides on definitions of one server, each as the asker has seen it. Callers are shown what was decided at
@@ -88,8 +157,7 @@ impl ReviewService {
     ) -> Result<Vec<Decided>, Problem> {
         let entry = self.live.entry(id)?;
         if !may_decide(by.principal, &entry) {
-            let detail = "the token is for some tools of this server only";
-            return Err(Problem::new(ProblemKind::Forbidden, detail));
+            return Err(for_some_tools());
         }
         for _ in 0..MOST_TRIES {
             let all = self.store().waiting_pins().await.map_err(|error| store_problem(&error))?;
@@ -158,28 +226,15 @@ fn may_decide(asker: &Principal, entry: &ServerEntry) -> bool {
     asker.grants().all_of(&entry.name)
 }
 
-fn review(entry: &ServerEntry, record: &PinRecord) -> ServerReview {
-    let on_change = entry.on_change().unwrap_or_default();
-    let waiting = record.waiting.iter().map(|waiting| {
-        let pin = record.pin(&waiting.definition);
-        let approved = pin.map(|pin| pin.definition.clone());
-        let before = approved.as_ref().and_then(|it| it.bytes.as_deref());
-        WaitingReview {
-            diff: diff(before, waiting.definition.bytes.as_deref()),
-            is_held: waiting.is_withheld(on_change),
-            approved_identity: pin.and_then(|pin| pin.identity.clone()),
-            approved,
-            waiting: waiting.clone(),
-        }
-    });
-    let waiting = waiting.collect();
-    ServerReview { id: entry.id.clone(), name: entry.name.clone(), on_change, waiting }
+fn for_some_tools() -> Problem {
+    Problem::new(ProblemKind::Forbidden, "the token is for some tools of this server only")
 }
 
 fn unknown(why: &UnknownChoice) -> Problem {
     let kind = match why {
         UnknownChoice::Unknown { .. } => ProblemKind::NothingWaits,
         UnknownChoice::Other { .. } => ProblemKind::ChangedAgain,
+        UnknownChoice::Unseen { .. } => ProblemKind::NotSeenWhole,
     };
     Problem::new(kind, why.to_string())
 }

@@ -17,7 +17,7 @@ use crate::access::WithoutToken;
 use crate::audit::{AuditExport, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
-use crate::llm::Llm;
+use crate::llm::{Llm, SecondOpinions};
 use crate::secrets::{AllowedVariables, KeySource};
 use crate::trace::Tracer;
 
@@ -61,6 +61,8 @@ pub struct Settings {
     pub tracer: Option<Tracer>,
     /// Is asked for the skills of tools before the built-in model is.
     pub llm: Option<Llm>,
+    /// Is asked for a second opinion on findings of severity medium.
+    pub second_opinions: Option<SecondOpinions>,
     /// Embeds tools and questions before the built-in model does.
     pub embeddings: Option<Embeddings>,
 }

@@ -1,15 +1,18 @@
 //! A call over REST: which tool it is for, whether the asker may call it, and what its server answers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trunkline_catalog::name::escaped;
-use trunkline_gateway::{CallFailure, FailureKind, State, ToolCall};
+use trunkline_gateway::{
+    CallFailure, FailureKind, State, TooManyConnections, ToolCall, WebConnection,
+};
 use trunkline_store::NewAudit;
 use trunkline_wire::{decode, member};
 
 use super::service::ToolService;
-use crate::access::label;
+use crate::access::{Principal, label};
 use crate::clock;
 use crate::fault::{About, Problem, ProblemKind};
 use crate::health::ServerStatus;
@@ -29,6 +32,8 @@ pub struct ToolCallRequest<'a> {
     pub arguments: Option<&'a [u8]>,
     /// Of the request that asks for it.
     pub traceparent: Option<&'a str>,
+    /// What it came on.
+    pub connection: &'a WebConnection,
 }
 
 /// What a server answers to a call.
@@ -52,6 +57,17 @@ struct RefusedCall {
 type Refused = (Problem, Option<RefusedCall>);
 
 impl ToolService {
+    /// The connection is this caller's from now on, if it may have one more.
+    pub(crate) fn count_connection(
+        &self,
+        connection: &WebConnection,
+        principal: &Principal,
+    ) -> Result<(), TooManyConnections> {
+        let who: Arc<[u8]> = principal.credential().to_string().as_bytes().into();
+        let allowed = allowance(principal, &self.keys);
+        connection.belong_to(allowed.as_ref().map(|allowed| (&who, allowed)))
+    }
+
     pub(crate) async fn call(
         &self,
         call: ToolCallRequest<'_>,
@@ -131,6 +147,7 @@ impl ToolService {
             is_behind: chosen.is_some(),
             caller: allowance(by.principal, &self.keys)
                 .map(|allowed| (credential.as_bytes().into(), allowed)),
+            address: call.connection.address(),
             deadline: None,
         });
         let called = called.await;

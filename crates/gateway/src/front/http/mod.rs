@@ -21,7 +21,10 @@ mod sessions;
 mod sweep;
 
 pub use access::{WrongTokens, retry_after};
-pub use attached::{Attachment, BodyRule, WebHeaders, WebReply, WebRequest, WebStream};
+pub use attached::{
+    Attachment, BodyRule, TooManyConnections, WebConnection, WebHeaders, WebReply, WebRequest,
+    WebStream,
+};
 pub use connected_clients::{ClientTransport, ConnectedClient, ConnectedClients};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_http::{Request, is_field_name};
 
 use crate::front::http::access::HttpRefusal;
-use crate::front::http::attached::{Attachment, WebReply, WebRequest};
+use crate::front::http::attached::{Attachment, WebConnection, WebReply, WebRequest};
 use crate::front::http::connection::Reply;
 use crate::front::http::handlers::{CachedRoute, health, mcp, repeats_argument, sse};
 use crate::front::http::request::{HttpRequest, accepts_html};
@@ -124,9 +124,10 @@ pub(crate) fn dispatch(
 fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
     let front = request.front;
     let Some(attachment) = front.attachment.clone() else { return };
+    let connection = WebConnection::new(&reply.conn, &front.context.limiter);
     let reply = WebReply::new(reply, front.shutdown.attached.token());
     let visit = WebRequest::new(request.head, request.body, request.peer);
-    let visit = WebRequest { unread: request.unread, ..visit };
+    let visit = WebRequest { unread: request.unread, connection, ..visit };
     // Not on the pump: an attachment may take its time to look things up.
     let task = async move { attachment.handle(visit, reply) };
     drop(front.context.tasks.spawn_on(task, &front.context.runtime));

@@ -45,7 +45,8 @@ fn seen(known: KnownPins<'_>, tools: &[&str]) -> PinRecord {
         server: "s",
         identity: None,
         definitions: &definitions,
-        findings: &[],
+        suspected: &[],
+        suspected_pins: &[],
         policy: OnChange::Hold,
         now: 7,
     };

@@ -86,7 +86,7 @@ impl CallOwner for Connection {
         // Who does not want an answer is not told, and looking may take a while.
         let may_have_run =
             matches!(how, Cancel::SessionEnded) && self.link.transport.is_on_its_way(id);
-        reply.cancelled(how, may_have_run, touched);
+        reply.abandoned(how, may_have_run, touched);
         match how {
             // The client's own notification, with its reason; only the id is ours.
             Cancel::Said(message) if self.link.sends_cancellations() => {

@@ -14,6 +14,7 @@ use crate::known_listings::KnownListings;
 use crate::limiter::{Limiter, ServerMeters};
 use crate::login::Logins;
 use crate::pins::PinHome;
+use crate::result_scan::ResultScanner;
 use crate::upstream::lifecycle::declared::Declared;
 
 /// What its entry in the config says, but for its name and what is shown of it.
@@ -101,6 +102,8 @@ pub(crate) struct Services {
     pub(crate) listings: Option<Arc<KnownListings>>,
     /// Where it is kept what was approved of servers' definitions.
     pub(crate) pins: Option<Arc<dyn PinHome>>,
+    /// Who reads results; `None`: nobody.
+    pub(crate) results: Option<Arc<ResultScanner>>,
     /// What servers, callers and addresses may have.
     pub(crate) limiter: Arc<Limiter>,
     /// Who knows the logins of servers.

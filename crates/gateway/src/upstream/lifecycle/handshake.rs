@@ -43,11 +43,6 @@ pub(crate) struct ServerHello {
 }
 
 impl ServerHello {
-    /// What it said, but for what it tells models.
-    pub(super) fn without_instructions(&self) -> Self {
-        Self { instructions: None, ..self.clone() }
-    }
-
     /// `info`: the server's name for itself; `result`: its answer to `initialize` or
     /// `server/discover`.
     pub(in crate::upstream) fn read(

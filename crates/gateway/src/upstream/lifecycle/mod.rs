@@ -1,5 +1,6 @@
 //! A server from its first start to its end: handshake, listing, restarts, what is known of it.
 
+pub(in crate::upstream) mod answers;
 pub(in crate::upstream) mod breaker;
 pub(in crate::upstream) mod declared;
 pub(in crate::upstream) mod definition;

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::ServerSpec;
+use trunkline_catalog::pins::Suspicion;
 
 use crate::lock::{Mutex, rank};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Services;
 use crate::upstream::lifecycle::handshake::ServerHello;
-use crate::upstream::lifecycle::pinned::{Offered, ServerPins};
+use crate::upstream::lifecycle::pinned::{ListedTexts, Offered, ServerPins};
 use crate::upstream::lifecycle::remembered::Remembered;
 
 /// What a running server can be asked through, and what it offers.
@@ -78,11 +79,7 @@ impl ServerOffer {
         let new = Self::with(Arc::new(ServerPins::of(spec, services.pins.clone())));
         let Some(listings) = &services.listings else { return new };
         let (remembered, listing) = Remembered::read(listings, spec);
-        let (mut listing, told) = listing.unzip();
-        // What was remembered may be from before the config asked for it.
-        if let Some(listing) = listing.as_mut().filter(|_| spec.texts.scan.changes_listings()) {
-            spec.texts.scan.screen(listing, None);
-        }
+        let (listing, told) = listing.unzip();
         let offered = new.admit_remembered(spec, &remembered, listing);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
         let is_kept = services.waits_for_restart;
@@ -119,8 +116,17 @@ impl ServerOffer {
     ) -> Option<Offered> {
         let is_listed = listing.is_some();
         let hello = remembered.hello()?;
-        let listing = Arc::new(listing.unwrap_or_default());
-        let Some(admitted) = self.pins.preview(&spec.key, &hello, listing, &spec.secrets) else {
+        let mut listing = listing.unwrap_or_default();
+        let mut suspected = Vec::new();
+        // What was remembered may be from before the config asked for it.
+        let scan = &spec.texts.scan;
+        if scan.changes_listings() {
+            let screening = scan.screen(&mut listing, hello.instructions.as_deref());
+            suspected = Suspicion::of(&screening);
+        }
+        let (listing, secrets) = (Arc::new(listing), &spec.secrets);
+        let listed = ListedTexts { hello: &hello, listing, suspected, secrets };
+        let Some(admitted) = self.pins.preview(&spec.key, listed) else {
             let mut bare = ServerHello::clone(&hello);
             bare.instructions = None; // nothing is known to be approved
             remembered.set_hello(Arc::new(bare));

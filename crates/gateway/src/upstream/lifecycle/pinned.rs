@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::{OnChange, Secrets, ServerSpec};
 use trunkline_catalog::name::escaped;
 use trunkline_catalog::pins::{
-    Comparison, DefinitionKind, Definitions, Handling, KnownPins, Noticed, PinRecord, Sighting,
-    WaitingReason, compare,
+    Comparison, Definition, DefinitionKind, Definitions, EffectiveListing, Handling, KnownPins,
+    Noticed, PinRecord, Sighting, Suspicion, WaitingReason, compare, unapproved_pins,
 };
+use trunkline_catalog::scan::{ScanMode, ScanPolicy};
 
 use crate::limits::{NOTICED_CHANGES, PINS_WAIT};
 use crate::lock::{Mutex, rank};
@@ -25,6 +27,8 @@ pub(in crate::upstream) struct ServerPins {
     /// `None`: nothing is pinned.
     home: Option<Arc<dyn PinHome>>,
     entry: PinnedEntry,
+    /// What is done about texts that lie.
+    scan: ScanPolicy,
     /// The place in `OnChange::ALL`, counted from 1; 0: the entry does not say.
     policy: AtomicU8,
     /// What is pinned could not be read: it is tried again.
@@ -52,6 +56,15 @@ impl Offered {
     }
 }
 
+/// What a server has said and listed, after the scanner has looked at it.
+pub(in crate::upstream) struct ListedTexts<'l> {
+    pub(in crate::upstream) hello: &'l Arc<ServerHello>,
+    pub(in crate::upstream) listing: Arc<Listing>,
+    /// What is not shown unless a person has approved it.
+    pub(in crate::upstream) suspected: Vec<Suspicion>,
+    pub(in crate::upstream) secrets: &'l Secrets,
+}
+
 /// A listing after it was compared.
 pub(in crate::upstream) struct Admitted {
     pub(in crate::upstream) offered: Offered,
@@ -71,6 +84,7 @@ impl ServerPins {
         let pins = Self {
             home,
             entry: PinnedEntry::of(spec),
+            scan: spec.texts.scan.clone(),
             policy: AtomicU8::new(0),
             is_undecided: AtomicBool::new(false),
             complained: AtomicBool::new(false),
@@ -79,6 +93,11 @@ impl ServerPins {
         };
         pins.set_policy(spec.texts.on_change);
         pins
+    }
+
+    /// Is there a place where it is kept what was approved?
+    pub(in crate::upstream) fn has_home(&self) -> bool {
+        self.home.is_some()
     }
 
     pub(in crate::upstream) fn entry(&self) -> &PinnedEntry {
@@ -109,18 +128,12 @@ impl ServerPins {
     }
 
     /// A server has listed this: what is new about it is kept and logged.
-    pub(in crate::upstream) async fn admit(
-        &self,
-        key: &str,
-        hello: &Arc<ServerHello>,
-        listing: Arc<Listing>,
-        secrets: &Secrets,
-    ) -> Admitted {
+    pub(in crate::upstream) async fn admit(&self, key: &str, listed: ListedTexts<'_>) -> Admitted {
         let Some(home) = &self.home else {
             self.complain_homeless(key);
-            return admitted_whole(hello, listing);
+            return listed.without_suspected();
         };
-        let definitions = Definitions::of(&listing, hello.instructions.as_deref(), secrets);
+        let definitions = listed.definitions();
         let mut last_error = PinHomeError::Stale;
         for _ in 0..MOST_TRIES {
             let loaded = match in_time(home.load(self.entry.clone())).await {
@@ -130,7 +143,8 @@ impl ServerPins {
                     break;
                 }
             };
-            let comparison = self.compare(key, hello, &definitions, &loaded);
+            let pins = self.suspected_pins(&loaded, &definitions).await;
+            let comparison = self.compare(key, (&listed, &definitions), &loaded, &pins);
             match self.keep(home, &loaded, &comparison).await {
                 Err(PinHomeError::Stale) => continue,
                 Err(PinHomeError::Failed(why)) => {
@@ -148,42 +162,74 @@ impl ServerPins {
                 );
             }
             self.tell(key, &comparison.noticed, &**home);
-            return admitted(hello, listing, &comparison);
+            return listed.admitted(&comparison);
         }
-        self.undecided(key, hello, listing, &definitions, &last_error)
+        self.undecided(key, listed, &definitions, &last_error)
     }
 
-    /// What was listed when the server last ran, as callers are shown it. Nothing is logged. `None`: what is
-    /// pinned cannot be read, and the server has to be asked first.
+    /// What was listed when the server last ran, as callers are shown it. `None`: what is pinned cannot be read,
+    /// and the server has to be asked first.
     pub(in crate::upstream) fn preview(
         &self,
         key: &str,
-        hello: &Arc<ServerHello>,
-        listing: Arc<Listing>,
-        secrets: &Secrets,
+        listed: ListedTexts<'_>,
     ) -> Option<Admitted> {
         let loaded = self.home.as_ref().and_then(|home| Some((home, home.load_now(&self.entry)?)));
-        let Some((home, loaded)) = loaded else { return Some(admitted_whole(hello, listing)) };
+        let Some((home, loaded)) = loaded else { return Some(listed.without_suspected()) };
         let loaded = loaded.ok().filter(|loaded| !matches!(loaded, LoadedPins::Damaged(..)))?;
         // Hashes are made of every definition: not where nothing can be withheld.
-        if self.policy() != OnChange::Hold && !withholds(&loaded) {
-            return Some(admitted_whole(hello, listing));
+        let is_suspected = !listed.suspected.is_empty();
+        if self.policy() != OnChange::Hold && !is_suspected && !withholds(&loaded) {
+            return Some(listed.whole());
         }
-        let definitions = Definitions::of(&listing, hello.instructions.as_deref(), secrets);
-        let comparison = self.compare(key, hello, &definitions, &loaded);
-        if let LoadedPins::Nothing = loaded {
+        let definitions = listed.definitions();
+        let pins = self.unapproved(&loaded, &definitions).map(UnapprovedPins::suspected);
+        let pins = pins.unwrap_or_default();
+        let comparison = self.compare(key, (&listed, &definitions), &loaded, &pins);
+        let is_news = match &loaded {
             // What is remembered was listed before anything was pinned: that is what was first seen.
+            LoadedPins::Nothing => true,
+            // The server may not be started for long: what is withheld must be there to be reviewed.
+            LoadedPins::Record(record, _) => is_suspected && *record != comparison.record,
+            LoadedPins::Damaged(..) => false,
+        };
+        if is_news {
             home.save_soon(&self.entry, self.change(&loaded, &comparison));
+            self.tell(key, &comparison.noticed, &**home);
         }
-        Some(admitted(hello, listing, &comparison))
+        Some(listed.admitted(&comparison))
+    }
+
+    /// Pins that may be shown in the place of what is held, and that nobody has approved; `None`: none is to be
+    /// looked at.
+    fn unapproved(&self, loaded: &LoadedPins, definitions: &Definitions) -> Option<UnapprovedPins> {
+        let LoadedPins::Record(record, _) = loaded else { return None };
+        let pins = match self.scan.mode() {
+            ScanMode::Hold => unapproved_pins(record, definitions),
+            _ => Vec::new(),
+        };
+        let (record, scan) = (record.clone(), self.scan.clone());
+        (!pins.is_empty()).then_some(UnapprovedPins { pins, record, scan })
+    }
+
+    async fn suspected_pins(
+        &self,
+        loaded: &LoadedPins,
+        definitions: &Definitions,
+    ) -> Vec<Suspicion> {
+        let Some(unapproved) = self.unapproved(loaded, definitions) else { return Vec::new() };
+        let all = unapproved.all();
+        // A hostile list is long: the thread that everything else waits on does not read it. Only a defect ends
+        // the scan, and then nothing is shown that was not looked at.
+        spawn_blocking(move || unapproved.suspected()).await.unwrap_or(all)
     }
 
     fn compare(
         &self,
         key: &str,
-        hello: &ServerHello,
-        definitions: &Definitions,
+        (listed, definitions): (&ListedTexts<'_>, &Definitions),
         loaded: &LoadedPins,
+        suspected_pins: &[Suspicion],
     ) -> Comparison {
         let unkept = self.unkept.lock().clone();
         let known = match loaded {
@@ -193,10 +239,10 @@ impl ServerPins {
         };
         let sighting = Sighting {
             server: key,
-            identity: hello.identity.as_deref(),
+            identity: listed.hello.identity.as_deref(),
             definitions,
-            // Whoever reads definitions for lies puts what is found here, and it is held.
-            findings: &[],
+            suspected: &listed.suspected,
+            suspected_pins,
             policy: self.policy(),
             now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         };
@@ -229,8 +275,7 @@ impl ServerPins {
     fn undecided(
         &self,
         key: &str,
-        hello: &Arc<ServerHello>,
-        listing: Arc<Listing>,
+        listed: ListedTexts<'_>,
         definitions: &Definitions,
         error: &PinHomeError,
     ) -> Admitted {
@@ -242,7 +287,7 @@ impl ServerPins {
                     "what was approved of it cannot be read: {error}; changes of its definitions are not noticed"
                 );
             }
-            return admitted_whole(hello, listing);
+            return listed.without_suspected();
         }
         if !was_undecided {
             tracing::error!(
@@ -252,7 +297,8 @@ impl ServerPins {
             );
         }
         let lost = LoadedPins::Damaged(crate::pins::PinRevision(String::new()), String::new());
-        admitted(hello, listing, &self.compare(key, hello, definitions, &lost))
+        let comparison = self.compare(key, (&listed, definitions), &lost, &[]);
+        listed.admitted(&comparison)
     }
 
     /// One line for each change, up to a bound for a listing and one for all: a server that changes without end
@@ -325,20 +371,58 @@ fn withholds(loaded: &LoadedPins) -> bool {
     record.waiting.iter().any(|it| it.is_rejected || is_withheld(&it.reason))
 }
 
-fn admitted_whole(hello: &Arc<ServerHello>, listing: Arc<Listing>) -> Admitted {
-    Admitted { offered: Offered::as_listed(listing), hello: Arc::clone(hello), waiting: 0 }
+/// Pins that nobody has approved, with what they are judged by.
+struct UnapprovedPins {
+    pins: Vec<Definition>,
+    record: PinRecord,
+    scan: ScanPolicy,
 }
 
-fn admitted(hello: &Arc<ServerHello>, listed: Arc<Listing>, comparison: &Comparison) -> Admitted {
-    let waiting = comparison.record.undecided().count();
-    if comparison.effective.is_as_listed() {
-        return Admitted { waiting, ..admitted_whole(hello, listed) };
+impl UnapprovedPins {
+    fn all(&self) -> Vec<Suspicion> {
+        let of = |it: &Definition| Suspicion {
+            kind: it.kind,
+            name: it.name.clone(),
+            note: String::new(),
+        };
+        self.pins.iter().map(of).collect()
     }
-    let listing = Arc::new(comparison.effective.listing(&listed));
-    let instructions = comparison.effective.instructions(hello.instructions.as_deref());
-    let mut told = ServerHello::clone(hello);
-    told.instructions = instructions;
-    Admitted { offered: Offered { listing, listed }, hello: Arc::new(told), waiting }
+
+    fn suspected(self) -> Vec<Suspicion> {
+        Suspicion::of_pins(&self.pins, &self.record, &self.scan)
+    }
+}
+
+impl ListedTexts<'_> {
+    fn definitions(&self) -> Definitions {
+        Definitions::of(&self.listing, self.hello.instructions.as_deref(), self.secrets)
+    }
+
+    fn whole(self) -> Admitted {
+        let Self { hello, listing, .. } = self;
+        Admitted { offered: Offered::as_listed(listing), hello: Arc::clone(hello), waiting: 0 }
+    }
+
+    /// Nobody knows what was approved: nothing that is suspected is shown.
+    fn without_suspected(self) -> Admitted {
+        let effective = EffectiveListing::without(&self.suspected);
+        self.shown_as(&effective, 0)
+    }
+
+    fn admitted(self, comparison: &Comparison) -> Admitted {
+        self.shown_as(&comparison.effective, comparison.record.undecided().count())
+    }
+
+    fn shown_as(self, effective: &EffectiveListing, waiting: usize) -> Admitted {
+        if effective.is_as_listed() {
+            return Admitted { waiting, ..self.whole() };
+        }
+        let Self { hello, listing: listed, .. } = self;
+        let listing = Arc::new(effective.listing(&listed));
+        let mut told = ServerHello::clone(hello);
+        told.instructions = effective.instructions(hello.instructions.as_deref());
+        Admitted { offered: Offered { listing, listed }, hello: Arc::new(told), waiting }
+    }
 }
 
 /// `its tool "add" has changed [1a2b3c4d → 5e6f7a8b]; callers are shown the new definition`
@@ -357,12 +441,15 @@ fn in_words(change: &Noticed) -> String {
         WaitingReason::Changed => format!("{has} changed"),
         WaitingReason::New => format!("{is} new"),
         WaitingReason::Lost => format!("{is} not known to be approved any more"),
-        WaitingReason::Finding(note) => format!("{is} suspected ({note})"),
+        WaitingReason::Finding(note) => format!("{is} withheld by the scanner: {note}"),
     };
     let done = match (handling, before) {
         (Handling::Allowed, _) => "it is approved by onChange",
         (Handling::Shown, Some(_)) => "callers are shown the new definition",
         (Handling::Shown, None) => "callers are shown it",
+        (Handling::Held, None) if reason.note().is_some() => {
+            "callers are not shown it until it is approved, or accepted by scanAllow"
+        }
         (Handling::Held, Some(_)) => {
             "callers keep the approved definition until this one is approved"
         }

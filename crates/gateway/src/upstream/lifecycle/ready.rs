@@ -12,7 +12,7 @@ use crate::limits::{CHANGE_PAUSE, PINS_RETRY};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::lifecycle::offer::Live;
-use crate::upstream::lifecycle::pinned::{Admitted, Offered};
+use crate::upstream::lifecycle::pinned::{Admitted, ListedTexts, Offered};
 use crate::upstream::lifecycle::probe::{self, Opening};
 use crate::upstream::lifecycle::screen::{Screened, screen};
 use crate::upstream::lifecycle::server::Server;
@@ -62,8 +62,7 @@ async fn publish(
     screened: Screened,
     supervisor: &Supervisor,
 ) {
-    let Screened { listing: listed, hello: shown_hello, written } = screened;
-    let hello = shown_hello.as_ref().unwrap_or(hello);
+    let Screened { listing: listed, suspected, written } = screened;
     let secrets = &server.definition.secrets;
     for warning in server.offer.new_warnings(&listed.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, secrets));
@@ -71,7 +70,8 @@ async fn publish(
     // What the server wants to be sent, it says now.
     connection.link.transport.learn(&listed);
     let pins = &server.offer.pins;
-    let admitted = pins.admit(&server.key.name(), hello, Arc::new(listed), secrets).await;
+    let listed = ListedTexts { hello, listing: Arc::new(listed), suspected, secrets };
+    let admitted = pins.admit(&server.key.name(), listed).await;
     let Admitted { offered: Offered { listing, listed }, hello: told, waiting } = admitted;
     if connection.options.wait_queue.as_ref().is_some_and(|room| room.rules.repeats) {
         connection.repeatable.learn(&listing);

@@ -4,25 +4,26 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 use trunkline_catalog::Listing;
-use trunkline_catalog::scan::Screening;
+use trunkline_catalog::pins::Suspicion;
+use trunkline_catalog::scan::{HeldItem, ItemKind, Screening};
 
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::offer::AsWritten;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::shown::shown;
 
-/// A listing that may be shown.
+/// A listing that was looked at.
 pub(super) struct Screened {
     pub(super) listing: Listing,
-    /// What the server said of itself, where that is not shown as it is.
-    pub(super) hello: Option<Arc<ServerHello>>,
-    /// What the server wrote, where that is something else.
+    /// What is in it and is not to be shown, unless a person has approved it.
+    pub(super) suspected: Vec<Suspicion>,
+    /// What the server wrote, where something else may be shown.
     pub(super) written: Option<Arc<AsWritten>>,
 }
 
 impl Screened {
     fn unchanged(listing: Listing) -> Self {
-        Self { listing, hello: None, written: None }
+        Self { listing, suspected: Vec::new(), written: None }
     }
 }
 
@@ -53,33 +54,28 @@ pub(super) async fn screen(
         return Screened::unchanged(listing);
     }
     tell(server, &screening);
-    let hides_words = screening.holds_instructions();
-    let said = hides_words.then(|| Arc::new(hello.without_instructions()));
     let instructions = hello.instructions.clone();
     let written = Some(Arc::new(AsWritten { listing: written, instructions }));
-    Screened { listing, hello: said, written }
+    Screened { listing, suspected: Suspicion::of(&screening), written }
 }
 
 /// A hostile list must not fill the log.
 const MOST_TOLD: usize = 20;
 
-/// Each change is said once.
+/// Each change is said once. Where pins are kept, what is withheld of them is said when it is noticed.
 fn tell(server: &Server, screening: &Screening) {
+    let pins_tell = server.offer.pins.has_home();
+    let is_told = |it: &&HeldItem| !pins_tell || it.kind == ItemKind::Resource;
+    let held: Vec<_> = screening.held.iter().filter(is_told).collect();
     let mut words = Vec::new();
-    for (kind, item) in screening.held.iter().take(MOST_TOLD) {
-        let why = screening
-            .findings
-            .iter()
-            .find(|it| it.kind == *kind && it.item == *item && it.is_held());
-        let why = why.map(|finding| format!("{} ({})", finding.rule.id, finding.rule.reason));
+    for HeldItem { kind, item, note } in held.iter().take(MOST_TOLD) {
         words.push(format!(
-            "its {} \"{}\" is withheld by the scanner: {}; `trunkline scan` shows it, scanAllow accepts it",
+            "its {} \"{}\" is withheld by the scanner: {note}; `trunkline scan` shows it, scanAllow accepts it",
             kind.word(),
             trunkline_catalog::name::escaped(item),
-            why.unwrap_or_default(),
         ));
     }
-    if let Some(more @ 1..) = screening.held.len().checked_sub(MOST_TOLD) {
+    if let Some(more @ 1..) = held.len().checked_sub(MOST_TOLD) {
         words.push(format!("{more} more of its items are withheld by the scanner"));
     }
     if screening.stripped > 0 {

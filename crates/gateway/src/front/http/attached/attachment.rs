@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use trunkline_http::Request;
 
+use super::web_connection::WebConnection;
 use super::web_reply::WebReply;
 use crate::limits::ATTACHED_BODY;
 
@@ -53,6 +54,8 @@ pub struct WebRequest {
     /// It has a body that was not read (`BodyRule::Unread`): it must not be carried out.
     pub unread: bool,
     pub peer: SocketAddr,
+    /// What it came on.
+    pub connection: WebConnection,
 }
 
 impl WebRequest {
@@ -67,6 +70,7 @@ impl WebRequest {
             body: body.to_vec(),
             unread: false,
             peer,
+            connection: WebConnection::default(),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::gate::{ANYONE, Pass};
 use crate::limiter::AddressAccount;
 use crate::limits::{SESSION_SECONDS, SESSIONS, SESSIONS_PER_CALLER};
 use crate::pump::FlushSet;
-use crate::session::{Session, SessionContext};
+use crate::session::{Session, SessionContext, leave_all};
 
 pub(crate) fn random_id() -> io::Result<SessionId> {
     let mut random = [0; 16];
@@ -155,8 +155,9 @@ impl OpenReply for SseSession {
         }
     }
 
-    /// This era has no way back to a stream: the session goes with it.
-    fn client_left(&self, _: &Arc<Conn>, _: &mut FlushSet) {
+    /// This era has no way back to a stream: the session goes with it, and nobody waits for its calls.
+    fn client_left(&self, _: &Arc<Conn>, touched: &mut FlushSet) {
+        leave_all(&self.session.client, touched);
         if let Some(sessions) = self.sessions.upgrade() {
             sessions.remove_sse(self);
         }
