@@ -258,7 +258,7 @@ fn a_thread_that_is_stuck_does_not_answer_until_it_goes_on() {
     go.send(()).unwrap();
     assert!(answers(LIMIT));
     pump.stop();
-    thread.join().unwrap();
+    thread.join().unwrap().unwrap();
     assert!(answers(LIMIT), "one that has ended is not waited for");
 }
 
