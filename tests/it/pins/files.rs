@@ -83,7 +83,7 @@ fn what_is_approved_is_listed_and_what_is_rejected_is_not() {
         assert!(shown.contains(part), "no {part:?} in {shown}");
     }
     // As seen: with the hash of something else nothing is approved.
-    review(&room, &["approve", "rail", "add@00000000"]).bad(1, &["has changed again"]);
+    review(&room, &["approve", "rail", "add@00000000000000000000000000000000"]).bad(1, &["has changed again"]);
     review(&room, &["approve", "rail", "sub"]).bad(1, &["nothing called `sub` waits", "tool:add@"]);
     review(&room, &["approve", "nobody"]).bad(1, &["there is no server `nobody`"]);
     let items: Vec<_> = waiting(&room).iter().map(|it| it["item"].clone()).collect();
@@ -98,6 +98,31 @@ fn what_is_approved_is_listed_and_what_is_rejected_is_not() {
     review(&room, &["approve", "rail", "add"]).good();
     list(&[&evil, &new]);
     assert!(review(&room, &[]).text().contains("nothing waits"));
+}
+
+#[test]
+fn what_changes_after_it_was_shown_is_not_approved() {
+    let room = Room::new();
+    let (good, kind, evil) = (tool("add", GOOD), tool("add", "Adds kindly."), tool("add", EVIL));
+    let list = |listed: &str| {
+        room.config([("rail", entry(rail(&room).definitions(&[listed]), Some("hold")))]);
+        drop(std::fs::remove_dir_all(room.path("memory")));
+        let client = start(&room);
+        assert_listed(&client.list(), &[&good], ":");
+        end(&client);
+    };
+    list(&good);
+    list(&kind);
+    let refused = ["was not shown as it is now", "trunkline review"];
+    review(&room, &["approve", "rail"]).bad(1, &refused);
+    assert!(review(&room, &[]).text().contains("Adds kindly."));
+    // The server lists something else between the look and the decision.
+    list(&evil);
+    for asked in [&["approve", "rail"][..], &["approve", "rail", "add"]] {
+        review(&room, asked).bad(1, &refused);
+    }
+    assert!(review(&room, &["show", "rail", "add"]).text().contains("id_rsa"));
+    review(&room, &["approve", "rail", "add"]).good();
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
-use crate::{FAILED, console, pins, scan_view};
+use crate::{FAILED, OK, console, pins, scan_view};
 
 pub(crate) fn run(asked: &ReviewArgs, environment: &Environment) -> u8 {
     let at = match &asked.command {
@@ -39,11 +39,11 @@ pub(crate) fn run(asked: &ReviewArgs, environment: &Environment) -> u8 {
     match &asked.command {
         None => {
             let shown: Vec<_> = reviewed.iter().collect();
-            show(&shown, &[], &ShownAs::new(at.json, DiffLength::Short, environment.paint()))
+            show(&files, &shown, &[], &ShownAs::new(at.json, DiffLength::Short, environment.paint()))
         }
         Some(ReviewCommand::Show(asked)) => {
             let length = if asked.full { DiffLength::Whole } else { DiffLength::Short };
-            show_some(&reviewed, asked, &ShownAs::new(at.json, length, environment.paint()))
+            show_some(&files, &reviewed, asked, &ShownAs::new(at.json, length, environment.paint()))
         }
         Some(ReviewCommand::Approve(choice)) => {
             decide(&files, &reviewed, choice, Decision::Approve)
@@ -138,7 +138,7 @@ pub(crate) fn of_config(
 }
 
 /// `review show SERVER [ITEM…]`.
-fn show_some(reviewed: &[Reviewed], asked: &ReviewShow, how: &ShownAs) -> u8 {
+fn show_some(files: &PinFiles, reviewed: &[Reviewed], asked: &ReviewShow, how: &ShownAs) -> u8 {
     let server = match named(reviewed, &asked.choice.server) {
         Ok(server) => server,
         Err(words) => return console::problem(&words, FAILED),
@@ -150,7 +150,7 @@ fn show_some(reviewed: &[Reviewed], asked: &ReviewShow, how: &ShownAs) -> u8 {
             return console::problem(&words, FAILED);
         }
     }
-    show(&[server], &choices, how)
+    show(files, &[server], &choices, how)
 }
 
 fn named<'r>(reviewed: &'r [Reviewed], key: &str) -> Result<&'r Reviewed, String> {
@@ -160,10 +160,21 @@ fn named<'r>(reviewed: &'r [Reviewed], key: &str) -> Result<&'r Reviewed, String
     })
 }
 
-fn show(reviewed: &[&Reviewed], choices: &[Choice], how: &ShownAs) -> u8 {
+fn show(files: &PinFiles, reviewed: &[&Reviewed], choices: &[Choice], how: &ShownAs) -> u8 {
     let is_chosen = |it: &&WaitingDefinition| {
         choices.is_empty() || choices.iter().any(|choice| choice.names(&it.definition))
     };
+    for server in reviewed {
+        let shown = server.waiting().iter().filter(is_chosen).map(|it| it.definition.hash.as_str());
+        let shown: Vec<&str> = shown.collect();
+        if shown.is_empty() {
+            continue;
+        }
+        if let Err(error) = files.note_shown(&server.entry, &shown) {
+            let why = format!("what is shown here can be approved by its hash only: {error}");
+            console::problem(&format!("warning: {why}\n"), OK);
+        }
+    }
     let waiting: usize = reviewed.iter().map(|it| it.undecided()).sum();
     if how.in_json {
         let servers = reviewed.iter().map(|server| {
@@ -361,6 +372,9 @@ fn decide(
         Err(error @ ReviewError::Unknown(UnknownChoice::Unseen { .. })) => {
             let key = line(&server.key);
             return failed(&format!("{error}: `trunkline review show {key} ITEM --full`"));
+        }
+        Err(error @ ReviewError::Unknown(UnknownChoice::NotShown { .. })) => {
+            return failed(&format!("{error}: `trunkline review`"));
         }
         Err(error) => {
             let all: Vec<_> =

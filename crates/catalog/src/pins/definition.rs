@@ -63,6 +63,10 @@ pub struct Definition {
 /// Longer definitions are known by their hash only: what is pinned must not fill the disk.
 const LONGEST_KEPT: usize = 256 * 1024;
 
+/// The digits of a hash that an item has. 128 bits: a server chooses what it lists, and could find two texts with the
+/// same 64.
+pub(super) const ITEM_HASH: usize = 32;
+
 impl Definition {
     pub(super) fn of(kind: DefinitionKind, name: &str, bytes: &[u8], secrets: &Secrets) -> Self {
         let text = String::from_utf8_lossy(bytes);
@@ -77,9 +81,9 @@ impl Definition {
         self.kind == other.kind && self.name == other.name
     }
 
-    /// `tool:add@1a2b3c4d`: what it is called when somebody decides on it, as it was seen.
+    /// `tool:add@1a2b3c4d…`: what it is called when somebody decides on it, as it was seen.
     pub fn item(&self) -> String {
-        self.item_with(self.hash.get(..16).unwrap_or(&self.hash))
+        self.item_with(self.hash.get(..ITEM_HASH).unwrap_or(&self.hash))
     }
 
     /// With the whole hash: what it is called where all of it is shown.

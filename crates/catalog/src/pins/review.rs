@@ -1,6 +1,6 @@
 //! What a person decides on definitions that wait: they are approved, or rejected and stay withheld.
 
-use super::definition::{Definition, DefinitionKind};
+use super::definition::{Definition, DefinitionKind, ITEM_HASH};
 use super::diff::{DiffLength, FieldDiff, diff};
 use super::record::{Pin, PinRecord, WaitingDefinition};
 
@@ -69,13 +69,11 @@ impl Choice {
     }
 }
 
-/// Shorter beginnings of a hash say nothing.
-const SHORTEST_HASH: usize = 8;
 /// The digits of a SHA-256.
 const WHOLE_HASH: usize = 64;
 
 fn is_hash(text: &str) -> bool {
-    text.len() >= SHORTEST_HASH && text.chars().all(|c| c.is_ascii_hexdigit())
+    (ITEM_HASH..=WHOLE_HASH).contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// Why nothing was decided.
@@ -86,6 +84,8 @@ pub enum UnknownChoice {
     /// It has changed since somebody looked at it.
     #[error("`{name}` is not what it was when it was looked at: it has changed again")]
     Other { name: String },
+    #[error("`{name}` was not shown as it is now: look at it first")]
+    NotShown { name: String },
     /// It is longer than what is shown at once, or its text is not kept.
     #[error(
         "only a part of `{name}` was shown: look at the whole, and approve it with the whole hash that stands there"
@@ -104,6 +104,23 @@ pub struct Decided {
 }
 
 impl PinRecord {
+    /// A definition that these choices approve without naming a hash, though `is_shown` says that nobody has seen it.
+    pub fn not_shown(
+        &self,
+        choices: &[Choice],
+        is_shown: impl Fn(&Definition) -> bool,
+    ) -> Option<UnknownChoice> {
+        let is_meant = |waiting: &&WaitingDefinition| match choices {
+            [] => !waiting.is_rejected,
+            choices => {
+                choices.iter().any(|it| it.hash.is_none() && it.is_of(&waiting.definition))
+            }
+        };
+        let mut meant = self.waiting.iter().filter(is_meant);
+        let unseen = meant.find(|it| !is_shown(&it.definition))?;
+        Some(UnknownChoice::NotShown { name: unseen.definition.item() })
+    }
+
     /// Decides on the definitions that are chosen; on all that wait if none is named.
     pub fn decide(
         &mut self,

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::digest::{SHA256, digest};
 use tokio::task::spawn_blocking;
-use trunkline_catalog::pins::{Choice, Decided, Decision, PinRecord, UnknownChoice};
+use trunkline_catalog::pins::{Choice, Decided, Decision, Definition, PinRecord, UnknownChoice};
 
 use crate::limits::{LARGEST_PIN_RECORD, PIN_RECORDS};
 use crate::login::Later;
@@ -42,6 +42,7 @@ const RECORD: &str = "json";
 const DAMAGED: &str = "damaged";
 const LOCK: &str = "lock";
 const REVIEWED: &str = "reviewed";
+const SHOWN: &str = "shown";
 
 impl PinFiles {
     /// The directory is made when the first record is written.
@@ -88,6 +89,19 @@ impl PinFiles {
         }
     }
 
+    /// Notes what somebody was shown of this entry, by its hashes. The server may list something else before it is
+    /// approved: what is approved without its hash is what was shown last.
+    pub fn note_shown(&self, entry: &PinnedEntry, hashes: &[&str]) -> io::Result<()> {
+        let _alone = self.lock()?;
+        self.write_whole(&self.path(entry).with_extension(SHOWN), hashes.join("\n").as_bytes())
+    }
+
+    /// Lines of hashes; none where nothing was shown.
+    fn shown(&self, entry: &PinnedEntry) -> String {
+        let bytes = read_bounded(&self.path(entry).with_extension(SHOWN), LARGEST_PIN_RECORD);
+        bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
     /// Decides on what waits of this entry. Whoever lists by it is told.
     pub fn decide(
         &self,
@@ -100,6 +114,11 @@ impl PinFiles {
         let _alone = self.lock().map_err(failed)?;
         let bytes = read_bounded(path, LARGEST_PIN_RECORD).map_err(failed)?;
         let mut record = PinRecord::read(&bytes).map_err(|it| failed(io::Error::other(it)))?;
+        if decision == Decision::Approve {
+            let shown = self.shown(entry);
+            let is_shown = |it: &Definition| shown.lines().any(|hash| hash == it.hash);
+            record.not_shown(choices, is_shown).map_or(Ok(()), Err)?;
+        }
         let decided = record.decide(decision, choices, now())?;
         if !decided.is_empty() {
             self.replace(path, &record).map_err(failed)?;
@@ -204,6 +223,7 @@ impl PinFiles {
                  one that was never seen",
                 path.display()
             );
+            drop(fs::remove_file(path.with_extension(SHOWN))); // nobody may have looked at it
             drop(fs::remove_file(path)); // another process may have removed it
         }
         Ok(())
