@@ -6,7 +6,6 @@ use trunkline_catalog::pins::{Choice, Decided, Decision, FieldDiff, LineChange};
 
 use crate::access::Action;
 use crate::api::answer::ApiResponse;
-use crate::api::fault::RequestFault;
 use crate::api::handle::findings::{self, FindingView};
 use crate::api::input::{Declared, ON_CHANGES};
 use crate::api::parameters::SERVER_ID;
@@ -46,7 +45,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     )
     .parameters(&[
         SERVER_ID,
-        Parameter::query("item", ITEM, "What waits, as `item` of the list names it. Required."),
+        Parameter::query("item", ITEM, "What waits, as `item` of the list names it. Without it nothing is found."),
         Parameter::query(
             "from",
             Schema::Integer { least: 0, most: 10_000_000 },
@@ -261,8 +260,8 @@ const PAGE: usize = 2_000;
 async fn whole(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let query = query::whole(asked.route, asked.raw_query())?;
     let Some(item) = query.text("item") else {
-        let fault = RequestFault::parameter("item", "is missing");
-        return Err(Problem::invalid(vec![fault]));
+        // Every parameter of a query may be left out; then nothing is asked for.
+        return Err(Problem::new(Kind::NothingWaits, "no definition was named (`item`)"));
     };
     let from = query.whole("from").and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
     let choice = Choice::read(item);
