@@ -163,7 +163,10 @@ fn keep(fuzzer: &Path, target: &str) -> Result<(), String> {
     let seeds = Path::new(SEEDS).join(target);
     let grown = folder("corpus", target)?;
     let mut command = Command::new(fuzzer);
-    command.env("TRUNKLINE_FUZZ_TARGET", target).args(["-merge=1", &longest(target)]).args([&seeds, &grown]);
+    command
+        .env("TRUNKLINE_FUZZ_TARGET", target)
+        .args(["-merge=1", &longest(target)])
+        .args([&seeds, &grown]);
     let done = command.output().map_err(|error| format!("cannot run the fuzzer: {error}"))?;
     if done.status.success() { Ok(()) } else { Err(format!("{target}: the seeds were not merged")) }
 }

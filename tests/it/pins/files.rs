@@ -83,7 +83,8 @@ fn what_is_approved_is_listed_and_what_is_rejected_is_not() {
         assert!(shown.contains(part), "no {part:?} in {shown}");
     }
     // As seen: with the hash of something else nothing is approved.
-    review(&room, &["approve", "rail", "add@00000000000000000000000000000000"]).bad(1, &["has changed again"]);
+    review(&room, &["approve", "rail", "add@00000000000000000000000000000000"])
+        .bad(1, &["has changed again"]);
     review(&room, &["approve", "rail", "sub"]).bad(1, &["nothing called `sub` waits", "tool:add@"]);
     review(&room, &["approve", "nobody"]).bad(1, &["there is no server `nobody`"]);
     let items: Vec<_> = waiting(&room).iter().map(|it| it["item"].clone()).collect();

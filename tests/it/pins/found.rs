@@ -49,7 +49,8 @@ fn what_the_scanner_withholds_is_reviewed_and_approved_as_it_was_seen() {
     assert_eq!((&one["reason"], &one["held"]), (&json!("finding"), &json!(true)), "{one:#}");
     assert!(rules(&one).contains(&"takes-secret-file"), "{one:#}");
     // As seen, and in the gateway that runs.
-    review(&room, &["approve", "rail", "add@00000000000000000000000000000000"]).bad(1, &["has changed again"]);
+    review(&room, &["approve", "rail", "add@00000000000000000000000000000000"])
+        .bad(1, &["has changed again"]);
     review(&room, &["approve", "rail", one["item"].as_str().expect("a text")]).good();
     wait_until("it is listed", LIMIT, || client.list().len() == 2);
     end(&client);

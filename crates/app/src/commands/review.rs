@@ -39,7 +39,12 @@ pub(crate) fn run(asked: &ReviewArgs, environment: &Environment) -> u8 {
     match &asked.command {
         None => {
             let shown: Vec<_> = reviewed.iter().collect();
-            show(&files, &shown, &[], &ShownAs::new(at.json, DiffLength::Short, environment.paint()))
+            show(
+                &files,
+                &shown,
+                &[],
+                &ShownAs::new(at.json, DiffLength::Short, environment.paint()),
+            )
         }
         Some(ReviewCommand::Show(asked)) => {
             let length = if asked.full { DiffLength::Whole } else { DiffLength::Short };

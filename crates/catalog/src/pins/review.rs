@@ -112,9 +112,7 @@ impl PinRecord {
     ) -> Option<UnknownChoice> {
         let is_meant = |waiting: &&WaitingDefinition| match choices {
             [] => !waiting.is_rejected,
-            choices => {
-                choices.iter().any(|it| it.hash.is_none() && it.is_of(&waiting.definition))
-            }
+            choices => choices.iter().any(|it| it.hash.is_none() && it.is_of(&waiting.definition)),
         };
         let mut meant = self.waiting.iter().filter(is_meant);
         let unseen = meant.find(|it| !is_shown(&it.definition))?;

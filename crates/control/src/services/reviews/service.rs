@@ -233,7 +233,7 @@ fn for_some_tools() -> Problem {
 fn unknown(why: &UnknownChoice) -> Problem {
     let kind = match why {
         UnknownChoice::Unknown { .. } => ProblemKind::NothingWaits,
-        UnknownChoice::Other { .. } => ProblemKind::ChangedAgain,
+        UnknownChoice::Other { .. } | UnknownChoice::NotShown { .. } => ProblemKind::ChangedAgain,
         UnknownChoice::Unseen { .. } => ProblemKind::NotSeenWhole,
     };
     Problem::new(kind, why.to_string())
