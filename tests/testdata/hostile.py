@@ -261,6 +261,84 @@ def bind(port):
         sock.bind(("127.0.0.1", port))
 
 
+def made(folder, make):
+    """A file that runs as its owner, whoever starts it."""
+    path = os.path.join(folder, "set-id")
+    try:
+        make(path)
+        if os.stat(path).st_mode & 0o6000 == 0:
+            raise OSError(errno.ENOTSUP, "it has no such bits")
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def opened_with(path, mode):
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, mode))
+
+
+def changed_to(path, mode):
+    opened_with(path, 0o700)
+    os.chmod(path, mode)
+
+
+def changed_open(path, mode):
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o700)
+    try:
+        os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def shared_memory():
+    # IPC_PRIVATE, and its removal.
+    shmget = {"x86_64": 29, "aarch64": 194}[MACHINE]
+    key = libc.syscall(ctypes.c_long(shmget), ctypes.c_long(0), ctypes.c_long(4096), ctypes.c_long(0o600))
+    if key < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+    libc.shmctl(key, 0, None)
+
+
+def through_proxy(place, timeout=None):
+    """A tunnel to a host, as programs make one that heed HTTPS_PROXY."""
+    host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
+    with socket.socket() as sock:
+        sock.settimeout(timeout)
+        sock.connect((host, int(port)))
+        sock.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
+        head = sock.recv(4096)
+        if b" 403 " in head:
+            raise OSError(errno.EACCES, "refused")
+        if b" 200 " not in head:
+            raise OSError(errno.ECONNREFUSED, head.decode())
+        sock.sendall(b"ping")
+        if sock.recv(4) != b"pong":
+            raise OSError(errno.EPROTO, "not what was asked")
+
+
+def plain_request(place):
+    """A request with a whole address, as programs make one that heed HTTP_PROXY."""
+    import urllib.request
+    with urllib.request.urlopen(f"http://{place}/x", timeout=10) as answer:
+        answer.read()
+
+
+def direct(place):
+    host, port = place.rsplit(":", 1)
+    socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def fast_open(place):
+    host, port = place.rsplit(":", 1)
+    with socket.socket() as sock:
+        sock.sendto(b"ping", socket.MSG_FASTOPEN, (host, int(port)))
+
+
+def listening():
+    with socket.socket() as sock:
+        sock.listen()
+
+
 ROWS = {
     "read-key": lambda p: read(p["key"]),
     "read-admin-token": lambda p: read(p["admin_token"]),
@@ -325,6 +403,19 @@ ROWS = {
     "fill-the-disk": lambda p: big_file(p["work"]),
     "open-files-bomb": lambda p: file_bomb(),
     "inherit-a-descriptor": lambda p: inherited(),
+    "set-user-id": lambda p: made(p["work"], lambda path: changed_to(path, 0o4755)),
+    "set-group-id": lambda p: made(p["work"], lambda path: changed_open(path, 0o2755)),
+    "open-set-user-id": lambda p: made(p["work"], lambda path: opened_with(path, 0o4755)),
+    "mknod-set-user-id": lambda p: made(p["work"], lambda path: os.mknod(path, 0o104755)),
+    "shared-memory": lambda p: shared_memory(),
+    "write-documents": lambda p: (write(p["home"] + "/documents/new"), os.unlink(p["home"] + "/documents/new")),
+    "through-proxy": lambda p: through_proxy(p["place"]),
+    "through-proxy-in-time": lambda p: through_proxy(p["place"], 10),
+    "plain-request": lambda p: plain_request(p["place"]),
+    "direct": lambda p: direct(p["place"]),
+    "fast-open": lambda p: fast_open(p["place"]),
+    "listen": lambda p: listening(),
+    "resolve": lambda p: socket.getaddrinfo("example.com", 443),
     # What must go on working.
     "fine-read-system": lambda p: read("/etc/hosts"),
     "fine-write-work": lambda p: (write(p["work"] + "/fine"), os.unlink(p["work"] + "/fine")),
@@ -336,6 +427,8 @@ ROWS = {
     "fine-thread": lambda p: threading.Thread(target=lambda: None).start(),
     "fine-own-process": lambda p: read("/proc/self/status"),
     "fine-resolver": lambda p: socket.getaddrinfo("localhost", 80),
+    "fine-modes": lambda p: (changed_to(p["work"] + "/mode", 0o755), os.unlink(p["work"] + "/mode")),
+    "fine-fifo": lambda p: (os.mkfifo(p["work"] + "/fifo"), os.unlink(p["work"] + "/fifo")),
     "complain": lambda p: print(f"PermissionError: [Errno 13] Permission denied: '{p['home']}/x'", file=sys.stderr, flush=True),
 }
 

@@ -26,6 +26,7 @@ mod soak;
 mod source;
 mod test;
 mod tidy;
+mod walls_trial;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
   soak slow-readers  memory with readers of several speeds, every front and server, in release
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
+  walls-trial  35 popular servers of npm and PyPI with and without the walls of `standard`, one after the
+               other, and a table of what differs (walls-trial [PACKAGE]...)
   coverage     how many lines the tests run through, by crate (coverage [--all])";
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         "search" => search::run(rest),
         "soak" => soak::run(rest),
         "coverage" => coverage::run(rest),
+        "walls-trial" => walls_trial::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -13,6 +13,7 @@ mod doctor;
 mod environment;
 mod import;
 mod install;
+mod learned;
 mod listen;
 mod listing_cache;
 mod logging;

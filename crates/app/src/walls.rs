@@ -30,7 +30,7 @@ pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> Sandbo
         config.map(Path::to_path_buf),
     ];
     let never = folders.into_iter().flatten().collect();
-    SandboxPolicy { default: SandboxProfile::Off, never, own }
+    SandboxPolicy { default: SandboxProfile::Off, never, own, watch: None }
 }
 
 /// What a platform adds: its data directory, its store and its key.

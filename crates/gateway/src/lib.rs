@@ -75,5 +75,5 @@ pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, SandboxPolicy,
-    SandboxReport, State, Status, TOLD, client_tls,
+    SandboxReport, State, Status, TOLD, client_tls, is_broad, package_root,
 };

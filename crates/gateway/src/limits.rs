@@ -419,6 +419,18 @@ pub(crate) const SUBSCRIBED_URIS: usize = 1000;
 pub(crate) const SUBSCRIBED_BYTES: usize = 1024 * 1024;
 pub(crate) const LISTENED_BYTES: usize = 64 * 1024 * 1024;
 
+/// Of a walled-in server that reaches hosts through the proxy: its connections at a time. A browser has six to a host.
+pub(crate) const PROXY_CONNECTIONS: usize = 256;
+
+/// The head of a request to the proxy: an address and a few fields.
+pub(crate) const PROXY_HEAD_BYTES: usize = 16 << 10;
+
+/// … and the time for it.
+pub(crate) const PROXY_HEAD: Duration = Duration::from_secs(10);
+
+/// From the proxy to the host, the look-up of its name included twice.
+pub(crate) const PROXY_CONNECT: Duration = Duration::from_secs(10);
+
 /// What the waits that go through [`shortened`] are divided by. Set once, before anything waits.
 static WAIT_DIVISOR: AtomicU32 = AtomicU32::new(1);
 

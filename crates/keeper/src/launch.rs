@@ -25,6 +25,9 @@ pub struct Launch {
     pub cwd: Option<PathBuf>,
     /// `None`: it may do what Trunkline itself may.
     pub sandbox: Option<Sandbox>,
+    /// Arguments with which the same command is run when the server is over, also if Trunkline was killed: they end
+    /// what is no process of its tree. Empty: nothing is run.
+    pub afterwards: Vec<OsString>,
 }
 
 /// Arguments and environment may hold secrets and are left out.
@@ -67,16 +70,17 @@ impl Launch {
         }
     }
 
-    /// The launch as one parcel: its length, the numbers of arguments and of words about its sandbox,
-    /// and each string after its own length. No string in it can contain NUL, as the kernel's interface could not pass it on.
+    /// The launch as one parcel: its length, the numbers of arguments, of words about its sandbox and of those
+    /// for afterwards, and each string after its own length. No string in it can contain NUL, as the kernel's interface could not pass it on.
     pub(crate) fn pack(&self) -> Result<Vec<u8>, LaunchError> {
         let mut parcel = Parcel { bytes: vec![0; LENGTH_BYTES] };
         let walls = self.sandbox.as_ref().map(Sandbox::words).unwrap_or_default();
         parcel.number(self.args.len())?;
         parcel.number(walls.len())?;
+        parcel.number(self.afterwards.len())?;
         parcel.string(&self.command)?;
         parcel.string(self.cwd.as_deref().map_or(OsStr::new(""), |cwd| cwd.as_os_str()))?;
-        for arg in self.args.iter().chain(&walls) {
+        for arg in self.args.iter().chain(&walls).chain(&self.afterwards) {
             parcel.string(arg)?;
         }
         for (name, value) in &self.env {
@@ -89,6 +93,7 @@ impl Launch {
     /// Reads the body of a parcel: what follows its length.
     pub(crate) fn unpack(mut body: &[u8]) -> Option<Launch> {
         let (args, walls) = (number(&mut body)?, number(&mut body)?);
+        let afterwards = number(&mut body)?;
         let command = string(&mut body)?;
         let cwd = Some(string(&mut body)?).filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
         let mut launch = Launch { command, cwd, ..Launch::default() };
@@ -98,6 +103,9 @@ impl Launch {
         if walls > 0 {
             let words: Option<Vec<OsString>> = (0..walls).map(|_| string(&mut body)).collect();
             launch.sandbox = Some(Sandbox::of_words(&words?)?);
+        }
+        for _ in 0..afterwards {
+            launch.afterwards.push(string(&mut body)?);
         }
         while !body.is_empty() {
             launch.env.push((string(&mut body)?, string(&mut body)?));
@@ -186,7 +194,8 @@ mod tests {
                 required: true,
                 ..Sandbox::default()
             });
-            let launch = Launch { command, args, env, cwd, sandbox };
+            let afterwards = args.clone();
+            let launch = Launch { command, args, env, cwd, sandbox, afterwards };
             let parcel = launch.pack().expect("packs");
             prop_assert_eq!(Launch::unpack(&parcel[LENGTH_BYTES..]), Some(launch));
         }

@@ -60,4 +60,4 @@ pub use inheritance::keep_descriptors_from_programs;
 pub use launch::Launch;
 pub use open_files::raise_open_files;
 pub use owner::{Custody, Keeper, Tree};
-pub use sandbox::{Access, AllowedPath, Network, Sandbox, Support, support};
+pub use sandbox::{Access, AllowedPath, LOCAL_SOCKET, Network, Sandbox, Support, support};

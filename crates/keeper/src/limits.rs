@@ -43,6 +43,13 @@ pub(crate) const SANDBOX_FILE: u64 = 4 << 30;
 /// Files that one process of it may have open; most programs are content with 1,024.
 pub(crate) const SANDBOX_OPEN_FILES: u64 = 8_192;
 
+/// Files and addresses that are written down of a watched server. Those of a large one are some thousands.
+pub(crate) const WATCHED_USES: usize = 50_000;
+
+/// For what is run when a server is over: an engine that ends a container. It takes a second, or ten if what is in
+/// the container does not listen.
+pub(crate) const AFTERWARDS: Duration = Duration::from_secs(30);
+
 /// What is removed of a private directory in one turn of the keeper: a few milliseconds.
 pub(crate) const REMOVED_AT_ONCE: usize = 200;
 

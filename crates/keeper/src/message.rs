@@ -180,6 +180,7 @@ mod tests {
             KeeperReport::Gone,
             KeeperReport::Refused(Refusal::Call(101)),
             KeeperReport::Refused(Refusal::Process),
+            KeeperReport::Refused(Refusal::Local),
         ];
         reports.extend(LaunchStep::ALL.map(|step| KeeperReport::Failed { step, errno: 2 }));
         for report in reports {

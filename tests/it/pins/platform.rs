@@ -96,8 +96,8 @@ fn a_change_is_held_until_an_operator_approves_it() {
     rest.post(&decide(&id, "approve"), &unseen).problem(409, "changed-again");
     rest.post(&decide(&id, "approve"), &json!({ "items": ["tool:add"] })).problem(422, "invalid");
     // A server can find two texts whose hashes begin alike.
-    let item = items["items"][0].as_str().expect("an item");
-    let (name, hash) = item.rsplit_once('@').expect("a hash");
+    let seen = items["items"][0].as_str().expect("an item");
+    let (name, hash) = seen.rsplit_once('@').expect("a hash");
     let begun = json!({ "items": [format!("{name}@{}", &hash[..16])] });
     rest.post(&decide(&id, "approve"), &begun).problem(422, "invalid");
     let unknown = json!({ "items": ["tool:sub@00000000000000000000000000000000"] });

@@ -85,6 +85,10 @@ const ROWS: &[Row] = &[
     never("become-another-user", REFUSED),
     never("take-capabilities", REFUSED),
     never("make-a-device", &["EPERM", "EACCES"]),
+    row("set-user-id", REFUSED),
+    row("set-group-id", REFUSED),
+    row("open-set-user-id", REFUSED),
+    row("mknod-set-user-id", REFUSED),
     never("bpf", REFUSED),
     never("perf", REFUSED),
     row("keyring", REFUSED),
@@ -105,7 +109,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// What every server needs.
-const FINE: [&str; 10] = [
+const FINE: [&str; 12] = [
     "fine-read-system",
     "fine-write-work",
     "fine-write-tmp",
@@ -116,6 +120,8 @@ const FINE: [&str; 10] = [
     "fine-thread",
     "fine-own-process",
     "fine-resolver",
+    "fine-modes",
+    "fine-fifo",
 ];
 
 /// Sockets of others, for as long as they are held.
@@ -193,6 +199,7 @@ fn strict_has_no_network_and_a_home_of_its_own() {
         ("fine-write-work", "EACCES"),
         ("read-documents", "EACCES"),
         ("read-key", "EACCES"),
+        ("shared-memory", "EPERM"),
         ("fine-write-tmp", "done"),
         ("fine-child", "done"),
     ] {

@@ -1,9 +1,14 @@
 //! The walls around servers that are commands: what a hostile server cannot do, what honest ones still can, and what
 //! is said about it.
 
+mod broad;
+mod containers;
 mod escapes;
+mod hosts;
+mod learning;
 mod profiles;
 mod real;
+mod registered;
 mod words;
 
 use std::path::PathBuf;
@@ -42,6 +47,15 @@ fn hostile(room: &Room, more: &[&str]) -> Value {
 impl Stage {
     /// `sandbox`: what the entry of the hostile server says; `None`: nothing, so that the platform decides.
     fn new(sandbox: Option<Value>, flags: &[&str]) -> Self {
+        Self::with(flags, |_, entry| {
+            if let Some(sandbox) = sandbox {
+                entry["sandbox"] = sandbox;
+            }
+        })
+    }
+
+    /// `change`: what is different about the entry of the hostile server.
+    fn with(flags: &[&str], change: impl FnOnce(&Room, &mut Value)) -> Self {
         let room = Room::new();
         for folder in ["home/.ssh", "home/.aws", "home/documents", "work"] {
             std::fs::create_dir_all(room.path(folder)).unwrap();
@@ -53,9 +67,7 @@ impl Stage {
         }
         let work = room.path("work").to_str().unwrap().to_owned();
         let mut entry = hostile(&room, &[&work]);
-        if let Some(sandbox) = sandbox {
-            entry["sandbox"] = sandbox;
-        }
+        change(&room, &mut entry);
         let mut victim = room.fake("victim").tool("echo", say::echo()).entry();
         // Its files lie beside those of the platform.
         victim["sandbox"] = json!("off");
@@ -70,8 +82,14 @@ impl Stage {
 
     /// What comes of one try: `done`, or the name of an error.
     fn attempt(&self, what: &str) -> String {
+        self.attempt_at(what, "")
+    }
+
+    /// … at a host with its port.
+    fn attempt_at(&self, what: &str, place: &str) -> String {
         let mut arguments = self.places.clone();
         arguments["what"] = what.into();
+        arguments["place"] = place.into();
         let answer = self.platform.call("hostile.try", &arguments).is(200);
         let text = answer["content"][0]["text"].as_str();
         text.unwrap_or_else(|| panic!("{what}: {answer}")).to_owned()

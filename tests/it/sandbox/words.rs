@@ -14,8 +14,26 @@ fn a_server_that_fails_for_a_file_is_explained() {
     room.config([("a", entry)]);
     let done = run(trunkline(&room, &["check"]), b"");
     let all = words_of(&done);
-    let words = r#"sandbox standard refused to read `/srv/data/x`; allow it with "sandbox": {"read": ["/srv/data/x"]}"#;
+    // It is not there: a server that only wanted to read it would have been told so.
+    let words = r#"sandbox standard refused to write to `/srv/data/x`; make it a directory of its own and allow it with "sandbox": {"write": ["/srv/data/x"]}"#;
     assert!(all.contains(words), "{all}");
+}
+
+#[test]
+fn a_file_that_was_to_be_made_is_told_with_a_directory_that_can_be_allowed() {
+    let room = Room::new();
+    let folder = room.path("elsewhere");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let new = format!("{folder}/new");
+    let mut entry = hostile(&room, &["fail", &new]);
+    entry["sandbox"] = json!("standard");
+    room.config([("a", entry)]);
+    let all = words_of(&run(trunkline(&room, &["check"]), b""));
+    let write = format!(
+        r#"refused to write to `{new}`; allow it with "sandbox": {{"write": ["{folder}"]}}"#
+    );
+    assert!(all.contains(&write), "{all}");
 }
 
 #[test]
@@ -33,20 +51,21 @@ fn what_a_running_server_complains_about_is_logged_once() {
     for _ in 0..3 {
         assert_eq!(stage.attempt("complain"), "done");
     }
-    let words = "sandbox standard refused to read `";
+    let words = "sandbox standard refused to write to `";
     stage.platform.serve().process().wait_stderr(&[words], kit::LIMIT);
     assert_eq!(stage.attempt("fine-child"), "done");
     assert_eq!(stage.stderr().matches(words).count(), 1, "{}", stage.stderr());
 }
 
 #[test]
-fn hosts_are_refused_with_a_word_about_it() {
+fn a_list_of_hosts_is_refused_with_how_to_write_it() {
     let room = Room::new();
     let mut entry = hostile(&room, &[]);
     entry["sandbox"] = json!({ "net": ["api.example.org:443"] });
     room.config([("a", entry)]);
     let done = run(trunkline(&room, &["check"]), b"");
-    assert!(words_of(&done).contains("single hosts cannot be allowed yet"), "{}", words_of(&done));
+    let all = words_of(&done);
+    assert!(all.contains(r#"write true, false or {"hosts": ["api.example.com:443"]}"#), "{all}");
 }
 
 fn words_of(done: &Done) -> String {

@@ -40,7 +40,7 @@ pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
 pub(crate) use review::{ReviewArgs, ReviewChoice, ReviewCommand, ReviewShow};
-pub(crate) use sandbox::{SandboxArgs, SandboxCommand, ShowSandbox};
+pub(crate) use sandbox::{LearnSandbox, SandboxArgs, SandboxCommand, ShowSandbox};
 pub(crate) use scan::Scan;
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use setup::Setup;

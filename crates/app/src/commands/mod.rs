@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod import;
 mod input;
 pub(crate) mod install;
+mod learn;
 pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod maintain;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use trunkline_catalog::config::SandboxProfile;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::{Api, audit_json};
 use trunkline_control::audit::AuditKeep;
@@ -46,6 +47,8 @@ const EVENTS: usize = 65_536;
 pub(super) struct Admission<'a> {
     pub(super) token: Option<&'a Token>,
     pub(super) openness: Openness,
+    /// The walls around what is registered.
+    pub(super) sandbox: SandboxProfile,
 }
 
 /// What the operator has decided, or what is wrong with it.
@@ -77,6 +80,7 @@ pub(super) fn settings(
         },
         registration: RegistrationRules {
             stdio,
+            sandbox: admission.sandbox,
             reach: Policy { allowed: flags.allow_net.clone() },
             program_search: surroundings(environment)?,
             allowed_variables: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,

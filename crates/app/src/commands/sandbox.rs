@@ -1,4 +1,4 @@
-//! `trunkline sandbox`: prints the walls around a server of the config.
+//! `trunkline sandbox`: prints the walls around a server of the config, or learns them.
 
 use serde_json::{Value, json};
 use trunkline_catalog::config::ServerSpec;
@@ -7,13 +7,17 @@ use trunkline_keeper::{Access, Network, support};
 
 use crate::cli::{SandboxArgs, SandboxCommand, ShowSandbox};
 use crate::client::did_you_mean;
+use crate::commands::learn;
 use crate::commands::runtime::{refuse, start_logging};
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::{FAILED, console, walls};
 
 pub(crate) fn run(asked: &SandboxArgs, environment: &Environment) -> u8 {
-    let SandboxCommand::Show(show) = &asked.command;
+    let show = match &asked.command {
+        SandboxCommand::Show(show) => show,
+        SandboxCommand::Learn(learn) => return learn::run(learn, environment),
+    };
     if let Err(code) = start_logging(&show.servers.log, environment) {
         return code;
     }
@@ -39,6 +43,7 @@ fn look(
     let mut inherited = settings::inherited(&wanted, environment);
     let absolute = std::fs::canonicalize(&path).unwrap_or(path);
     inherited.sandbox = walls::policy(Some(&absolute), environment);
+    inherited.sandbox.default = show.sandbox.unwrap_or(inherited.sandbox.default);
     let report = inherited.sandbox_of(server);
     Ok(Ok(match show.json {
         true => format!("{}\n", in_json(server, report.as_deref())),
@@ -48,11 +53,23 @@ fn look(
 
 fn in_words(server: &ServerSpec, report: Option<&SandboxReport>) -> String {
     let Some(report) = report else {
-        return format!("{}: no sandbox; give it one with \"sandbox\": \"standard\"\n", server.key);
+        return format!(
+            "{}: no sandbox; give it one with \"sandbox\": \"standard\" (on a platform it has that one: see \
+             --sandbox standard)\n",
+            server.key
+        );
     };
+    if let Some(line) = &report.container {
+        let notes = notes(report);
+        return format!("{}: container\ncommand: {}\n{notes}", server.key, line.join(" "));
+    }
     let sandbox = &report.sandbox;
     let mut text = format!("{}: sandbox {} ({})\n", server.key, report.profile.word(), support());
-    let network = if sandbox.network == Network::Open { "open" } else { "none" };
+    let network = match sandbox.network {
+        Network::Open => "open".to_owned(),
+        Network::None => "none".to_owned(),
+        Network::Proxy(_) => report.hosts().join(", "),
+    };
     text.push_str(&format!("network: {network}\n"));
     let sockets = if sandbox.unix_sockets { "allowed" } else { "refused" };
     text.push_str(&format!("sockets of this machine: {sockets}\n"));
@@ -60,10 +77,15 @@ fn in_words(server: &ServerSpec, report: Option<&SandboxReport>) -> String {
         text.push_str(&format!("{title}:\n"));
         paths.iter().for_each(|path| text.push_str(&format!("  {path}\n")));
     }
+    text.push_str(&notes(report));
     if let Some(gap) = support().gap() {
         text.push_str(&format!("missing: {gap}\n"));
     }
     text
+}
+
+fn notes(report: &SandboxReport) -> String {
+    report.notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 fn in_json(server: &ServerSpec, report: Option<&SandboxReport>) -> Value {
@@ -72,6 +94,9 @@ fn in_json(server: &ServerSpec, report: Option<&SandboxReport>) -> Value {
         "server": server.key,
         "sandbox": report.profile.word(),
         "network": report.sandbox.network == Network::Open,
+        "hosts": report.hosts(),
+        "container": report.container,
+        "notes": report.notes,
         "unixSockets": report.sandbox.unix_sockets,
         "missing": support().gap(),
     });

@@ -125,7 +125,8 @@ async fn listen(
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let admission = platform::Admission { token: token.as_ref(), openness };
+    let sandbox = usual_sandbox(serve, serve.platform.is_wanted());
+    let admission = platform::Admission { token: token.as_ref(), openness, sandbox };
     let platform = wanted_platform(serve, admission, address, environment);
     let traced = traces::wanted(serve.otlp_endpoint.as_ref(), environment);
     let (platform, traced) = match (platform, traced) {
@@ -157,17 +158,20 @@ async fn listen(
 /// others may register what it runs.
 fn walled(serve: &Serve, platform: Option<&Settings>, mut options: Options) -> Options {
     let sandbox = &mut options.inherited.sandbox;
-    // The servers of a demo are this program.
-    let usual = match platform {
-        Some(_) if !serve.demo => SandboxProfile::Standard,
-        _ => SandboxProfile::Off,
-    };
-    sandbox.default = serve.sandbox.unwrap_or(usual);
+    sandbox.default = usual_sandbox(serve, platform.is_some());
     if let Some(settings) = platform {
         walls::add_platform(sandbox, &settings.storage);
         sandbox.never.extend(settings.audit.anchor.clone());
     }
     options
+}
+
+/// The walls around servers that do not say it themselves.
+fn usual_sandbox(serve: &Serve, is_platform: bool) -> SandboxProfile {
+    // The servers of a demo are this program.
+    let is_on = is_platform && !serve.demo;
+    let usual = if is_on { SandboxProfile::Standard } else { SandboxProfile::Off };
+    serve.sandbox.unwrap_or(usual)
 }
 
 /// Everything that is decided before anything starts.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trunkline_catalog::config::{ServerSpec, Transport};
+use trunkline_catalog::config::{ContainerRules, ServerSpec, Transport};
 
 use super::finding::{Finding, Grade};
 
@@ -14,12 +14,21 @@ const DESKTOP: [&str; 5] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "
 pub(crate) fn programs(servers: &[ServerSpec], path: &str, desktop: bool) -> Vec<Finding> {
     let enabled = servers.iter().filter(|server| !server.disabled);
     let found = enabled.filter_map(|server| match &server.transport {
+        // What runs in a container is looked for there; its engine is started here.
+        Transport::Stdio { .. } if container(server).is_some() => {
+            let engine = container(server).and_then(|it| it.engine)?;
+            look(&server.key, engine.word(), None, path, desktop)
+        }
         Transport::Stdio { command, cwd, .. } => {
             look(&server.key, command, cwd.as_deref().map(Path::new), path, desktop)
         }
         Transport::Remote { .. } => None,
     });
     found.collect()
+}
+
+fn container(server: &ServerSpec) -> Option<&ContainerRules> {
+    server.sandbox.as_ref().and_then(|it| it.container.as_ref())
 }
 
 fn look(

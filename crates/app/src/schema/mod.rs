@@ -48,6 +48,8 @@ fn schema() -> Value {
             "callerLimits": object(Object::CallerLimits),
             "sharedLimits": object(Object::SharedLimits),
             "sandbox": object(Object::Sandbox),
+            "net": object(Object::Net),
+            "container": object(Object::Container),
         },
     })
 }
@@ -62,7 +64,9 @@ fn server() -> Value {
     let addresses = Object::Remote.keys();
     let addresses = addresses.iter().filter(|key| values::is_address(key));
     let ways = std::iter::once("command").chain(addresses.map(|key| key.name));
-    let ways: Vec<Value> = ways.map(|way| json!({ "required": [way] })).collect();
+    let mut ways: Vec<Value> = ways.map(|way| json!({ "required": [way] })).collect();
+    // An image may know its command itself.
+    ways.push(json!({ "required": ["container"], "not": { "required": ["command"] } }));
     let both = |flag: bool| {
         json!({
             "properties": { "disabled": { "const": flag }, "enabled": { "const": flag } },

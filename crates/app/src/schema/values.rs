@@ -62,6 +62,8 @@ pub(super) fn value(takes: Takes) -> Value {
             { "const": false },
             reference("sandbox"),
         ] }),
+        Takes::Net => json!({ "anyOf": [{ "type": "boolean" }, reference("net")] }),
+        Takes::Container => reference("container"),
         Takes::Count { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }

@@ -10,7 +10,7 @@ use super::on_change::{ON_CHANGE, ON_CHANGE_DEFAULT};
 use super::path::Path;
 use super::problem::Problem;
 use super::run::{RUN, RUN_DEFAULTS};
-use super::sandbox_rules::{SANDBOX_DEFAULT, SANDBOX_KEY};
+use super::sandbox_rules::{CONTAINER_KEY, SANDBOX_DEFAULT, SANDBOX_KEY};
 use super::scanning::{SCAN_DEFAULTS, SCANNING};
 use super::shape::{ConfigKey, Takes};
 use super::spec::Rules;
@@ -90,6 +90,7 @@ pub(crate) const STDIO: Keys<'_> = Keys {
         ENV,
         ConfigKey::new("cwd", Takes::Filled, "The working directory of the program."),
         SANDBOX_KEY,
+        CONTAINER_KEY,
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -123,7 +124,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
-    elsewhere: &["args", "env", "cwd", "sandbox"],
+    elsewhere: &["args", "env", "cwd", "sandbox", "container"],
 };
 
 const ANY_SERVER: [&[ConfigKey]; 9] =
@@ -152,7 +153,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 43 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 44 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -194,6 +195,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 43 + CALLS.len()] = with_calls([
     ("rateLimit", "limits"),
     ("rateLimits", "limits"),
     ("sandbox", "sandbox"),
+    ("container", "container"),
     ("scan", "scan"),
     ("scanAllow", "scanAllow"),
 ]);

@@ -5,7 +5,7 @@ use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
 use super::limits::{CALLER_LIMITS, LIMITS_OF_ANY, OF_SERVER_LIMITS, SHARED};
 use super::presets::CLIENT;
-use super::sandbox::SANDBOX_MEMBERS;
+use super::sandbox::{CONTAINER_MEMBERS, NET_MEMBERS, SANDBOX_MEMBERS};
 use super::shape::ConfigKey;
 
 /// The objects of a file.
@@ -36,6 +36,10 @@ pub enum Object {
     SharedLimits,
     /// What a walled-in server may do.
     Sandbox,
+    /// What it may reach.
+    Net,
+    /// What it runs in instead.
+    Container,
 }
 
 impl Object {
@@ -60,6 +64,8 @@ impl Object {
             Self::CallerLimits => CALLER_LIMITS.known.iter().collect(),
             Self::SharedLimits => SHARED.known.iter().collect(),
             Self::Sandbox => SANDBOX_MEMBERS.iter().collect(),
+            Self::Net => NET_MEMBERS.iter().collect(),
+            Self::Container => CONTAINER_MEMBERS.iter().collect(),
         }
     }
 }
@@ -85,6 +91,8 @@ mod tests {
             Object::CallerLimits,
             Object::SharedLimits,
             Object::Sandbox,
+            Object::Net,
+            Object::Container,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

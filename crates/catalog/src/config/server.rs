@@ -41,6 +41,10 @@ impl ConfigChecker<'_> {
             (Rules::Full, Some(_)) => REMOTE,
         };
         let explained = match (find(members, "command"), url) {
+            // An image may know its command itself.
+            (None, None) if self.rules == Rules::Full && find(members, "container").is_some() => {
+                None
+            }
             (None, None) => self.no_command(server, members, at, declared),
             _ => None,
         };

@@ -56,6 +56,10 @@ pub enum Takes {
     IdleTime,
     /// The name of a profile, or an object of what is allowed.
     Sandbox,
+    /// A boolean, or an object of what can be reached.
+    Net,
+    /// The image that a server runs in.
+    Container,
     /// A whole number within these bounds.
     Count {
         least: u32,

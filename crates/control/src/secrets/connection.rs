@@ -1,12 +1,13 @@
 //! How a registered server is reached, and the JSON of it that is kept in the open.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, SandboxRules, Transport};
 
 use super::error::SecretError;
 use super::mask::{SECRET_SHOWN, shown_url};
 use super::oauth_client::OAuthClient;
 use super::reference::{ReferencePiece, pieces};
+use super::sandbox_json::{read_sandbox, sandbox_json};
 
 /// As it was given, references as they were written. `Debug` shows no values.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Connection {
     pub on_change: Option<OnChange>,
     /// Who Trunkline is to its authorization server, where that was arranged by hand.
     pub oauth: Option<OAuthClient>,
+    /// The walls around a command; `None`: the platform's default.
+    pub sandbox: Option<SandboxRules>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -166,6 +169,9 @@ impl Connection {
             if let Some(client) = &self.oauth {
                 config.insert("oauth".to_owned(), client.shown());
             }
+            if let Some(rules) = &self.sandbox {
+                config.insert("sandbox".to_owned(), sandbox_json(rules));
+            }
         }
         config.to_string()
     }
@@ -199,6 +205,12 @@ impl Connection {
             calls: CallRules::of(|setting| whole(setting.stored)),
             on_change: config.get("on_change").and_then(Value::as_str).and_then(OnChange::of_word),
             oauth: config.get("oauth").map(OAuthClient::of_shown),
+            // Never wider than it was meant: a server whose walls cannot be read is not started.
+            sandbox: config
+                .get("sandbox")
+                .map(read_sandbox)
+                .transpose()
+                .map_err(|_| SecretError::Config("its sandbox is not known"))?,
         })
     }
 }

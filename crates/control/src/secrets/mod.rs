@@ -16,6 +16,7 @@ mod reference;
 mod resolve;
 mod rotate;
 mod safe;
+mod sandbox_json;
 mod sealing;
 #[cfg(test)]
 mod tests;
@@ -34,5 +35,6 @@ pub(crate) use reference::is_variable;
 pub use resolve::{Resolved, Sources, Unresolved, forbidden, resolve, secrets_named};
 pub use rotate::{FileRotation, RotationError, rotate};
 pub use safe::Safe;
+pub use sandbox_json::{BadSandbox, read_sandbox, sandbox_json};
 pub use sealing::{SealedConnection, shown};
 pub use uses::SecretUser;

@@ -141,6 +141,11 @@ fn config(server: &Value) -> Markup {
                         dd { @for name in names(key) { code { (name) } " " } span.dim.small { "values are sealed" } }
                     }
                 }
+                @match &server["sandbox"] {
+                    Value::Null => {}
+                    Value::String(profile) => { dt { "Sandbox" } dd { (profile) } }
+                    object => { dt { "Sandbox" } dd { code { (object.to_string()) } } }
+                }
                 dt { "From" } dd { @if server["source"] == "file" { "config file" } @else { "dashboard or REST API" } }
                 dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
                 @for (label, value) in calls(server) { dt { (label) } dd { (value) } }

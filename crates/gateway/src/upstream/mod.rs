@@ -32,6 +32,7 @@ pub(crate) use lifecycle::supervisor::Supervisor;
 pub use lifecycle::supervisor::TOLD;
 pub(crate) use questions::parking::Parking;
 pub use stdio::launch::Inherited;
+pub use stdio::named_paths::{install_root as package_root, is_broad};
 pub use stdio::sandbox::SandboxReport;
 pub use stdio::sandbox_policy::SandboxPolicy;
 pub(crate) use transport::Answer;

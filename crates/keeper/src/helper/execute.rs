@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, fchdir, setpgid, waitpid};
 
 use crate::launch::Launch;
-use crate::sandbox::Walls;
+use crate::sandbox::{OUR_EXEC, Walls};
 use crate::{open_files, system};
 
 /// Returns when the program is executed, or with the reason why it could not be.
@@ -153,6 +153,7 @@ impl ExecPlan<'_> {
             // Through the descriptor that was checked: a path could lead elsewhere by now.
             fchdir(cwd)?;
         }
+        keep_descriptors();
         // Last: from here on it may do nothing more than the server.
         if let Some(walls) = self.walls {
             walls.raise()?;
@@ -160,6 +161,16 @@ impl ExecPlan<'_> {
             self.is_walled.store(true, Ordering::Relaxed);
         }
         Ok(())
+    }
+}
+
+/// Nothing above standard error is inherited, whatever our own starter has left open: an open file is used
+/// without asking any wall, and a pipe that is held open never ends.
+fn keep_descriptors() {
+    // SAFETY: sets a flag that matters at the next exec only. A kernel that does not know the call (before 5.11)
+    // has no walls, either.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
 }
 
@@ -231,9 +242,17 @@ impl Image {
     fn execute(&self) -> Errno {
         let (arguments, environment) = (&self.arguments.pointers, &self.environment.pointers);
         // SAFETY: all three point to what `self` owns: a string that ends with NUL, and two lists of
-        // such strings that end with a null pointer.
+        // such strings that end with a null pointer. The kernel reads three arguments; the last is for a filter.
         unsafe {
-            libc::execve(self.program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
+            libc::syscall(
+                libc::SYS_execve,
+                self.program.as_ptr(),
+                arguments.as_ptr(),
+                environment.as_ptr(),
+                0usize,
+                0usize,
+                OUR_EXEC,
+            );
         }
         last_errno()
     }

@@ -281,7 +281,11 @@ impl Keeper {
     }
 
     fn dismiss(&mut self, key: TreeId) {
-        if let Some(tree) = self.trees.remove(&key) {
+        if let Some(mut tree) = self.trees.remove(&key) {
+            if let Some(successor) = tree.successor(self.last_key + 1) {
+                self.last_key += 1;
+                self.trees.insert(self.last_key, successor);
+            }
             tree.report(KeeperReport::Gone);
             self.abandon(Some(tree));
         }

@@ -1,6 +1,10 @@
 //! One server as the keeper sees it: its control socket, its process, and the phase of its end.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
 
 use rustix::net::send;
 use rustix::process::Pid;
@@ -8,6 +12,7 @@ use rustix::process::Pid;
 use super::inbox::{Inbox, OwnerLine};
 use super::phase::{PhaseEvent, TreePhase};
 use super::start::{self, Failure, Running, Walled};
+use crate::launch::Launch;
 use crate::message::{KeeperReport, LaunchStep};
 use crate::{limits, system};
 
@@ -22,6 +27,8 @@ pub(super) struct Tree {
     pub(super) phase: TreePhase,
     /// What goes with its walls, if it has any.
     pub(super) walled: Option<Walled>,
+    /// What is started when nothing is left of it.
+    afterwards: Option<Launch>,
 }
 
 #[derive(Debug)]
@@ -39,7 +46,27 @@ pub(super) enum Stage {
 impl Tree {
     pub(super) fn new(control: OwnedFd, number: u64) -> Tree {
         let (inbox, stage, phase) = (Inbox::default(), Stage::Expected, TreePhase::Serving);
-        Tree { control: Some(control), inbox, number, stage, phase, walled: None }
+        let (walled, afterwards) = (None, None);
+        Tree { control: Some(control), inbox, number, stage, phase, walled, afterwards }
+    }
+
+    /// What is to be done after this one, as a tree that nobody asks about and that has so long.
+    pub(super) fn successor(&mut self, number: u64) -> Option<Tree> {
+        let launch = self.afterwards.take()?;
+        let silent = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
+        let stdio = [silent().ok()?, silent().ok()?, silent().ok()?];
+        let Running { server, walled } = start::start(launch, &stdio, number, || ()).ok()?;
+        let (server, end) = watched(server).ok()?;
+        let until = Instant::now() + limits::AFTERWARDS;
+        Some(Tree {
+            control: None,
+            inbox: Inbox::default(),
+            number,
+            stage: Stage::Living { server, end },
+            phase: TreePhase::Leaving { until, term: limits::LEFTOVER_GRACE },
+            walled,
+            afterwards: None,
+        })
     }
 
     /// The living main process.
@@ -85,9 +112,12 @@ impl Tree {
     fn open_parcel(&mut self) {
         let started = match self.inbox.parcel() {
             None => return,
-            Some(Ok((launch, stdio))) => {
+            Some(Ok((mut launch, stdio))) => {
+                let afterwards = afterwards(&mut launch);
                 let starting = || self.report(KeeperReport::Starting);
-                start::start(launch, &stdio, self.number, starting)
+                let started = start::start(launch, &stdio, self.number, starting);
+                self.afterwards = afterwards.filter(|_| started.is_ok());
+                started
             }
             Some(Err(errno)) => Err(Failure::at(LaunchStep::Receive, &errno.into())),
         };
@@ -128,6 +158,24 @@ impl Tree {
             let _ = send(control, &report.pack(), system::SEND);
         }
     }
+}
+
+/// What a launch wants to be run when it is over. Of its variables only those that say where an engine is: the others
+/// may be secrets of the server.
+fn afterwards(launch: &mut Launch) -> Option<Launch> {
+    const KEPT: [&str; 6] = ["PATH", "HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "TMPDIR"];
+    const PREFIXES: [&[u8]; 3] = [b"DOCKER_", b"CONTAINER", b"PODMAN_"];
+    let args = std::mem::take(&mut launch.afterwards);
+    if args.is_empty() {
+        return None;
+    }
+    let is_kept = |name: &OsStr| {
+        KEPT.iter().any(|kept| name == *kept)
+            || PREFIXES.iter().any(|prefix| name.as_bytes().starts_with(prefix))
+    };
+    let env = launch.env.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+    let (command, cwd) = (launch.command.clone(), launch.cwd.clone());
+    Some(Launch { command, args, env, cwd, ..Launch::default() })
 }
 
 /// Without a descriptor to spare its end would not be noticed: then it is a stray from the start.

@@ -16,8 +16,8 @@ mod linux;
 mod private;
 mod rules;
 
-pub use linux::{Support, support};
+pub use linux::{LOCAL_SOCKET, Support, support};
 pub use rules::{Access, AllowedPath, Network, Sandbox};
 
-pub(crate) use linux::{Listener, Refusal, Walls};
+pub(crate) use linux::{Listener, OUR_EXEC, Refusal, Walls};
 pub(crate) use private::{PrivateDir, Removal, remove_abandoned};

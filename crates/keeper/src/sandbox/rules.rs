@@ -23,6 +23,10 @@ pub struct Sandbox {
     pub private_home: bool,
     /// It is not started where the system cannot hold all of this.
     pub required: bool,
+    /// It has no memory, semaphores and queues in common with other processes (System V).
+    pub private_ipc: bool,
+    /// Where it is written down what it uses. Then files and the network are open to it.
+    pub watched: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub enum Network {
     None,
     /// TCP and UDP, to everywhere.
     Open,
+    /// TCP to this port of the loopback address only, where a proxy decides.
+    Proxy(u16),
 }
 
 impl Sandbox {
@@ -59,9 +65,14 @@ impl Sandbox {
             (self.unix_sockets, 'u'),
             (self.private_home, 'h'),
             (self.required, 'r'),
+            (self.private_ipc, 'i'),
         ];
         let on: String = on.iter().filter(|(on, _)| *on).map(|(_, letter)| letter).collect();
         let mut words = vec![OsString::from(format!("f{on}"))];
+        if let Network::Proxy(port) = self.network {
+            words.push(OsString::from(format!("p{port}")));
+        }
+        words.extend(self.watched.iter().map(|path| word(b'@', path.as_os_str())));
         let lists = [(b'-', &self.hidden), (b'!', &self.never), (b'o', &self.own)];
         for (letter, paths) in lists {
             words.extend(paths.iter().map(|path| word(letter, path.as_os_str())));
@@ -78,6 +89,7 @@ impl Sandbox {
             unix_sockets: on.contains(&b'u'),
             private_home: on.contains(&b'h'),
             required: on.contains(&b'r'),
+            private_ipc: on.contains(&b'i'),
             ..Sandbox::default()
         };
         for word in paths {
@@ -87,6 +99,8 @@ impl Sandbox {
                 b'-' => sandbox.hidden.push(path),
                 b'!' => sandbox.never.push(path),
                 b'o' => sandbox.own.push(path),
+                b'@' => sandbox.watched = Some(path),
+                b'p' => sandbox.network = Network::Proxy(path.to_str()?.parse().ok()?),
                 _ => sandbox.allowed.push(AllowedPath::of(letter, path)?),
             }
         }
@@ -144,13 +158,20 @@ mod tests {
             unix_sockets: true,
             private_home: true,
             required: true,
+            private_ipc: true,
+            watched: Some("/w".into()),
         };
-        for sandbox in [full, Sandbox::default()] {
+        let proxied = Sandbox { network: Network::Proxy(65_535), ..Sandbox::default() };
+        for sandbox in [full, proxied, Sandbox::default()] {
             assert_eq!(Sandbox::of_words(&sandbox.words()), Some(sandbox));
         }
-        for wrong in
-            [vec![], vec!["x".into()], vec!["f".into(), "?/x".into()], vec!["f".into(), "".into()]]
-        {
+        for wrong in [
+            vec![],
+            vec!["x".into()],
+            vec!["f".into(), "?/x".into()],
+            vec!["f".into(), "".into()],
+            vec!["f".into(), "p70000".into()],
+        ] {
             assert_eq!(Sandbox::of_words(&wrong), None);
         }
     }

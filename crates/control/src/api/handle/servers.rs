@@ -85,7 +85,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
          changed member by member, and a value that comes back as `***` stays as it is. A new name \
          renames the server's tools. A connected server whose `connection_config` has changed is \
          connected anew. What a STDIO server runs can be changed by those only who may register \
-         one.",
+         one, and its `sandbox` by others only to something narrower.",
     )
     .parameters(&[SERVER_ID, IF_MATCH])
     .body(Schema::AnyOf(&[&PATCH_REMOTE, &PATCH_STDIO]))
@@ -229,6 +229,7 @@ async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
             calls: new.calls,
             on_change: new.on_change,
             oauth: new.oauth,
+            sandbox: new.sandbox,
         },
     };
     let report = asked.plane.servers().register(new, asked.by()).await?;
@@ -310,6 +311,7 @@ fn edited(
     connection.calls = patch.calls.of(connection.calls);
     connection.on_change = patch.on_change.of(connection.on_change);
     connection.oauth = patch.oauth.of_client(connection.oauth);
+    connection.sandbox = patch.sandbox.of(connection.sandbox);
     Ok(ServerEdit {
         name: patch.name,
         description: patch.description.of(Some(record.description.clone())),

@@ -8,6 +8,7 @@ mod members;
 mod oauth;
 mod patch;
 mod register;
+mod sandbox;
 mod secret;
 mod settings;
 mod skill;
@@ -21,6 +22,7 @@ pub use patch::{
     CallRulesPatch, Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer,
 };
 pub use register::{REGISTER, RegisterServer};
+pub use sandbox::SANDBOXES;
 pub use secret::PutSecret;
 pub use settings::{ON_CHANGES, SECRET_SHOWN, TransportType, server_name_fault};
 pub use skill::{PutSkill, SetSkills};

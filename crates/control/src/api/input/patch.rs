@@ -4,12 +4,13 @@
 //! one. A secret that comes back as it was shown (`***`) stays, so that a server can be read,
 //! edited and sent back.
 
-use trunkline_catalog::config::{CALL_SETTINGS, CallRules, OnChange, Transport};
+use trunkline_catalog::config::{CALL_SETTINGS, CallRules, OnChange, SandboxRules, Transport};
 use trunkline_catalog::jsonc::Value;
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::OAuthClient;
+use super::sandbox::{self, SANDBOX};
 use super::settings::{
     AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, NAME, OAUTH, ON_CHANGE,
     PATCHED_ARGS, PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL,
@@ -41,6 +42,8 @@ pub struct PatchServer {
     pub on_change: Change<OnChange>,
     /// As a whole.
     pub oauth: Change<OAuthClient>,
+    /// As a whole.
+    pub sandbox: Change<SandboxRules>,
 }
 
 /// One change for each setting, in the table's order.
@@ -85,9 +88,10 @@ impl PatchServer {
             TransportType::Stdio => Schema::Object(&PATCH_STDIO),
             TransportType::Sse | TransportType::Http => Schema::Object(&PATCH_REMOTE),
         };
-        let (document, faults) = body.checked(&schema)?;
-        none(faults)?;
+        let (document, mut faults) = body.checked(&schema)?;
         let members = Members::of(&document.root);
+        let sandbox = sandbox::read(&members, &mut faults);
+        none(faults)?;
         let config = members.object("connection_config");
         let pairs = |name| {
             let pairs = config.value(name).map(|_| without_masked(config.pairs(name)));
@@ -101,6 +105,7 @@ impl PatchServer {
             calls: CallRulesPatch::read(&members),
             on_change: Change::of_member(&members, ON_CHANGE.name, read_on_change(&members)),
             oauth: Change::of_member(&members, OAUTH.name, members.read_object(OAUTH.name)),
+            sandbox: Change::of_member(&members, SANDBOX.name, sandbox),
             config: ConfigPatch {
                 command: config.read(COMMAND.name),
                 args: Change::read(&config, PATCHED_ARGS.name),
@@ -313,7 +318,10 @@ const fn fields(config: Schema) -> [Field; 6] {
     ]
 }
 
-const STDIO_FIELDS: [Field; 6] = fields(Schema::Object(&STDIO_CONFIG));
+const STDIO_FIELDS: [Field; 7] = {
+    let [a, b, c, d, e, f] = fields(Schema::Object(&STDIO_CONFIG));
+    [a, b, c, d, e, f, SANDBOX]
+};
 const REMOTE_FIELDS: [Field; 7] = {
     let [a, b, c, d, e, f] = fields(Schema::Object(&REMOTE_CONFIG));
     [a, b, c, d, e, f, OAUTH]

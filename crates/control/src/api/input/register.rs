@@ -1,10 +1,11 @@
 //! `POST /aggregator/servers`: the description of a server to register.
 
-use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, SandboxRules, Transport};
 
 use super::body::{Declared, none};
 use super::members::Members;
 use super::oauth::{self, OAuthClient};
+use super::sandbox::{self, SANDBOX};
 use super::settings::{
     ARGS, AUTO_CONNECT, COMMAND, CWD, DESCRIPTION, ENV, HEADERS, HEALTH_CHECK_URL, MASKED, NAME,
     OAUTH, ON_CHANGE, SECRET_SHOWN, TransportType, URL, connection_config, read_on_change,
@@ -28,6 +29,8 @@ pub struct RegisterServer {
     pub calls: CallRules,
     pub on_change: Option<OnChange>,
     pub oauth: Option<OAuthClient>,
+    /// `None`: the platform's default.
+    pub sandbox: Option<SandboxRules>,
 }
 
 impl RegisterServer {
@@ -37,6 +40,7 @@ impl RegisterServer {
         let oauth = members.read_object(OAUTH.name);
         masked_values(&members, &mut faults);
         oauth::check(oauth.as_ref(), &mut faults);
+        let sandbox = sandbox::read(&members, &mut faults);
         none(faults)?;
         Ok(Self {
             name: members.read(NAME.name).unwrap_or_default(),
@@ -47,6 +51,7 @@ impl RegisterServer {
             calls: CallRules::of(|it| read_setting(it, members.value(it.name))),
             on_change: read_on_change(&members),
             oauth,
+            sandbox,
         })
     }
 }
@@ -122,7 +127,10 @@ const fn named(values: &'static [&'static str]) -> EnumValues {
     EnumValues { known: values, case: Case::Insensitive }
 }
 
-const STDIO_FIELDS: [Field; 7] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
+const STDIO_FIELDS: [Field; 8] = {
+    let [a, b, c, d, e, f, g] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
+    [a, b, c, d, e, f, g, SANDBOX]
+};
 const REMOTE_FIELDS: [Field; 8] = {
     let [a, b, c, d, e, f, g] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
     [a, b, c, d, e, f, g, OAUTH]

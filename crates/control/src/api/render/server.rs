@@ -42,6 +42,7 @@ pub(crate) fn server(report: &ServerReport) -> Value {
         health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
         calls: entry.calls(),
         on_change: entry.on_change().unwrap_or_default().word(),
+        sandbox: entry.sandbox(),
         health: &health_view(&report.health),
         tools: report.tools,
         era: report.is_modern.map(|is_modern| if is_modern { "modern" } else { "legacy" }),

@@ -46,6 +46,18 @@ pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Reques
         (Schema::AnyOf(objects), Value::Object(members)) => {
             check_any(members, objects, at, faults);
         }
+        (Schema::OneOf(schemas), value) => {
+            let fitting = schemas.iter().find(|schema| is_type_of(value, schema));
+            match (fitting, schemas.first()) {
+                (Some(schema), _) => check(node, schema, at, faults),
+                (None, first) => {
+                    let wanted = first.map_or("something else", |it| wanted(it));
+                    let message =
+                        format!("must be {wanted} or an object, not {}", value.type_name());
+                    faults.push(RequestFault::at(at, message));
+                }
+            }
+        }
         (Schema::AnyObject, Value::Object(members)) => {
             duplicates(members, Case::Sensitive, at, faults);
         }
@@ -228,6 +240,16 @@ fn range(least: i64, most: i64) -> String {
     }
 }
 
+/// Whether a value is of the type that a schema is about.
+fn is_type_of(value: &Value, schema: &Schema) -> bool {
+    matches!(
+        (schema, value),
+        (Schema::Text(_) | Schema::Enum(_), Value::String(_))
+            | (Schema::Bool, Value::Bool(_))
+            | (Schema::Object(_) | Schema::AnyOf(_) | Schema::Map(_), Value::Object(_))
+    )
+}
+
 fn wanted(schema: &Schema) -> &'static str {
     match schema {
         Schema::Text(_) | Schema::Enum(_) => "a string",
@@ -241,7 +263,7 @@ fn wanted(schema: &Schema) -> &'static str {
         | Schema::AnyOf(_)
         | Schema::AnyObject => "an object",
         Schema::Nullable(schema) => wanted(schema),
-        Schema::Anything => "anything",
+        Schema::Anything | Schema::OneOf(_) => "anything",
     }
 }
 

@@ -20,6 +20,7 @@ pub fn example(schema: &Schema) -> Value {
         // The last case is the usual one: a server on the network.
         Schema::Tagged(objects) => objects.cases.last().map(|(_, case)| of_object(case)).into(),
         Schema::AnyOf(objects) => objects.first().map(|object| of_object(object)).into(),
+        Schema::OneOf(schemas) => schemas.first().map(|schema| example(schema)).into(),
         Schema::Nullable(_) => Value::Null,
         Schema::Map(_) | Schema::AnyObject | Schema::Anything => json!({}),
     }

@@ -1,6 +1,6 @@
 //! What a string has to look like: the rule, and the same rule for other people's validators.
 
-use trunkline_catalog::config::is_own_header;
+use trunkline_catalog::config::{ContainerMount, HostRule, is_image, is_own_header};
 use trunkline_catalog::name::{NameFault, admissible};
 use trunkline_catalog::pins::{Choice, DefinitionKind};
 use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
@@ -37,6 +37,14 @@ pub enum TextFormat {
     Cursor,
     /// A definition that somebody has seen: `tool:NAME@HASH`, `instructions@HASH`.
     SeenDefinition,
+    /// A path that means the same wherever a server is started.
+    AbsolutePath,
+    /// A host that a walled-in server may reach.
+    SandboxHost,
+    /// An image or a network of a container engine.
+    EngineName,
+    /// A path of this machine in a container.
+    Mount,
 }
 
 impl TextFormat {
@@ -103,6 +111,17 @@ impl TextFormat {
             Self::SeenDefinition => {
                 (!is_seen(text)).then(|| ("does not say what was seen".to_owned(), Some(SEEN_HINT)))
             }
+            Self::AbsolutePath if !text.starts_with('/') || text.contains('\0') => {
+                plain("is not an absolute path")
+            }
+            Self::SandboxHost if HostRule::of_text(text).is_none() => {
+                with("is not a host", "write api.example.com:443, *.example.com or 10.0.0.7:8080")
+            }
+            Self::EngineName if !is_image(text) => plain("is not a name that an engine knows"),
+            Self::Mount if ContainerMount::of_text(text).is_none() => {
+                with("cannot be mounted", "write /path, /path:/target or /path:/target:rw")
+            }
+            Self::AbsolutePath | Self::SandboxHost | Self::EngineName | Self::Mount => None,
         }
     }
 
@@ -132,6 +151,13 @@ impl TextFormat {
             Self::SeenDefinition => Some(
                 r"^(instructions|(tool|prompt|template):[^\u0000-\u001f\u007f-\u009f]+)@[0-9A-Fa-f]{8,64}$",
             ),
+            Self::AbsolutePath => Some(r"^/[^\u0000]*$"),
+            // Names, IPv4 addresses, and IPv6 addresses written in full.
+            Self::SandboxHost => Some(
+                r"^((\*\.[A-Za-z0-9_-]{1,63}\.)?([A-Za-z0-9_-]{1,63}\.)*[A-Za-z][A-Za-z0-9_-]{0,62}|((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])|\[([0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$",
+            ),
+            Self::EngineName => Some(r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
+            Self::Mount => Some(r"^/[^\u0000:,]*(:/[^\u0000:,]*)?(:(ro|rw))?$"),
         }
     }
 
@@ -301,6 +327,14 @@ mod tests {
             (TextFormat::Any, "\0", None),
             (TextFormat::SeenDefinition, "tool:a@b@8b1c2d3e", None),
             (TextFormat::SeenDefinition, "instructions@8B1C2D3E", None),
+            (TextFormat::AbsolutePath, "/srv/x", None),
+            (TextFormat::AbsolutePath, "srv", Some("not an absolute path")),
+            (TextFormat::SandboxHost, "*.example.com:443", None),
+            (TextFormat::SandboxHost, "*", Some("not a host")),
+            (TextFormat::EngineName, "ghcr.io/a/b:1", None),
+            (TextFormat::EngineName, "--privileged", Some("not a name")),
+            (TextFormat::Mount, "/a:/b:rw", None),
+            (TextFormat::Mount, "a:b", Some("cannot be mounted")),
             (TextFormat::SeenDefinition, "tool:add", Some("what was seen")),
             (TextFormat::SeenDefinition, "tool:@8b1c2d3e", Some("what was seen")),
             (TextFormat::SeenDefinition, "add@8b1c2d3e", Some("what was seen")),

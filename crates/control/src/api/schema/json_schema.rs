@@ -26,6 +26,10 @@ pub fn json_schema(schema: &Schema) -> Value {
             let all: Vec<_> = objects.iter().map(|object| reference(object.name)).collect();
             json!({"anyOf": all})
         }
+        Schema::OneOf(schemas) => {
+            let all: Vec<_> = schemas.iter().map(|schema| json_schema(schema)).collect();
+            json!({"anyOf": all})
+        }
         Schema::Nullable(schema) => nullable(json_schema(schema)),
         Schema::AnyObject => json!({"type": "object", "additionalProperties": true}),
         Schema::Anything => json!({}),
@@ -43,6 +47,7 @@ pub fn components(schema: &Schema, found: &mut Members<String, Value>) {
                 component(object, found);
             }
         }
+        Schema::OneOf(schemas) => schemas.iter().for_each(|schema| components(schema, found)),
         Schema::Tagged(variants) => {
             found.insert(variants.name.to_owned(), one_of(variants));
             for (_, object) in variants.cases {

@@ -44,6 +44,8 @@ pub enum Schema {
     Tagged(&'static TaggedObjects),
     /// One of several objects that no member tells apart: the handler knows which one it expects.
     AnyOf(&'static [&'static ObjectSchema]),
+    /// Values of different types, which tell them apart.
+    OneOf(&'static [&'static Schema]),
     Nullable(&'static Schema),
     AnyObject,
     Anything,

@@ -1,12 +1,13 @@
 //! A server as the API shows it. Values of headers and variables are never among it.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{CallRules, Transport};
+use trunkline_catalog::config::{CallRules, SandboxRules, Transport};
 
 use super::health::HealthView;
 use super::{NEXT_CURSOR, Status};
-use crate::api::input::{OAuthClient, ON_CHANGES, SECRET_SHOWN, TransportType};
+use crate::api::input::{OAuthClient, ON_CHANGES, SANDBOXES, SECRET_SHOWN, TransportType};
 use crate::api::schema::{Case, EnumValues, Moment, Schema, answer, list, words};
+use crate::secrets::sandbox_json;
 pub use crate::secrets::shown_url;
 
 words! {
@@ -44,6 +45,10 @@ answer! {
         #[shared] pub calls: CallRules,
         /// What happens when it defines a tool in another way than before: `allow`, `warn` or `hold`.
         #[example = "warn"] pub on_change: &'a str => ON_CHANGES,
+        #[hidden] pub sandbox: Option<&'a SandboxRules>,
+        /// The walls around a command; null: the platform's default.
+        #[example = null]
+        sandbox: Option<Value> = |it| it.sandbox.map(sandbox_json) => Schema::Nullable(&SANDBOXES),
         pub health: &'a HealthView,
         /// How many it has.
         #[example = 26] pub tools: usize,
@@ -203,6 +208,7 @@ mod tests {
             health_check_url: Some("https://h/health?key=hunter2"),
             calls: CallRules::of(|_| Some(500)),
             on_change: "warn",
+            sandbox: None,
             health: &HEALTH,
             tools: 12,
             era: Some("legacy"),

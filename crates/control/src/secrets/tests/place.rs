@@ -38,6 +38,7 @@ fn of(transport: Transport) -> Connection {
         calls: CallRules::default(),
         on_change: None,
         oauth: None,
+        sandbox: None,
     }
 }
 

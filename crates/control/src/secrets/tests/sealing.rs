@@ -1,6 +1,6 @@
 //! What is sealed and what is shown.
 
-use trunkline_catalog::config::{CallRules, OnChange, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, SandboxProfile, Transport};
 use trunkline_store::Change;
 
 use super::place::{record, remote, safe, stdio};
@@ -11,6 +11,7 @@ fn all_kinds() -> Vec<Connection> {
     vec![
         stdio(&["-y", "x"], &[("TOKEN", "canary-1"), ("EMPTY", ""), ("PEM", "canary\r\n6\n")]),
         remote("https://h/mcp", &[]),
+        Connection { sandbox: Some(SandboxProfile::Strict.rules()), ..stdio(&[], &[]) },
         Connection {
             health_check_url: Some("https://h/health?key=canary-2".to_owned()),
             calls: CallRules::of(|_| Some(500)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
-use trunkline_catalog::config::{CallRules, OnChange, ServerSpec, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, SandboxRules, ServerSpec, Transport};
 use trunkline_store::{DesiredState, ServerRecord};
 
 use crate::secrets::{self, Connection};
@@ -36,6 +36,7 @@ pub(crate) enum ServerOrigin {
         transport: Transport,
         calls: CallRules,
         on_change: Option<OnChange>,
+        sandbox: Option<SandboxRules>,
         times: EntryTimes,
     },
     /// With its connection as it may be shown; none if the record cannot be read.
@@ -95,6 +96,7 @@ impl ServerDirectory {
                     transport: spec.transport.clone(),
                     calls: spec.calls,
                     on_change: spec.texts.on_change,
+                    sandbox: spec.sandbox.clone(),
                     times: times(&spec.id),
                 },
             };

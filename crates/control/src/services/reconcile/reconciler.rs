@@ -202,8 +202,7 @@ impl Reconciler {
             tool_limits: Vec::new(),
             run: RunRules::default(),
             texts: TextRules { on_change: connection.on_change, ..TextRules::default() },
-            // The operator decides, for all that are registered.
-            sandbox: None,
+            sandbox: connection.sandbox,
         })
     }
 }

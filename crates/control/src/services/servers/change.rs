@@ -67,6 +67,7 @@ impl ServerService {
         let action = Action::RegisterServer;
         // Permissions first: a caller without them learns nothing about names and networks.
         self.check_command(&connection.transport, action, &name, by)?;
+        self.check_sandbox(None, &connection, action, &name, by)?;
         self.check_references(None, &connection, action, &name, by)?;
         self.check_limit(None, (&name, &connection), action, by)?;
         self.check_name(&name)?;
@@ -134,6 +135,7 @@ impl ServerService {
         if connection.transport != opened.transport {
             self.check_command(&connection.transport, action, &before.name, by)?;
         }
+        self.check_sandbox(Some(&opened), &connection, action, &before.name, by)?;
         self.check_references(Some(&opened), &connection, action, &before.name, by)?;
         check_left_secrets(&left_secrets, &opened, &connection)?;
         let name = name.unwrap_or_else(|| before.name.clone());

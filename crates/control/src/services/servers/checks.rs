@@ -54,6 +54,42 @@ impl ServerService {
         Err(Problem::new(ProblemKind::StdioForbidden, why))
     }
 
+    /// Walls are made narrower by whoever may edit a server. Wider than they were, or than the platform's default,
+    /// only by those who may run commands. An engine of containers is a command like any other. Attempts are recorded.
+    pub(super) fn check_sandbox(
+        &self,
+        before: Option<&Connection>,
+        after: &Connection,
+        action: Action,
+        server: &str,
+        by: Actor<'_>,
+    ) -> Result<(), Problem> {
+        let registration = &self.settings.registration;
+        let usual = registration.sandbox.rules();
+        let was = before.map_or(Some(&usual), |it| it.sandbox.as_ref()).unwrap_or(&usual);
+        let is = after.sandbox.as_ref().unwrap_or(&usual);
+        if was == is {
+            return Ok(());
+        }
+        let is_narrower = is.is_within(was) && is.is_within(&usual);
+        let is_admin = by.principal.require(Action::RegisterStdio).is_ok();
+        let refused = match &is.container {
+            Some(container) if is_admin => registration.stdio.judge_engine(container.engine).err(),
+            _ => None,
+        };
+        let (kind, why) = match refused {
+            Some(refused) => (ProblemKind::StdioForbidden, refused.to_string()),
+            None if is_admin || is_narrower => return Ok(()),
+            None => (
+                ProblemKind::Forbidden,
+                "a wider `sandbox` than it was, or than the platform's default, takes the role admin"
+                    .to_owned(),
+            ),
+        };
+        self.record_attempt(action, server, &why, by);
+        Err(Problem::new(kind, why).hint("leave `sandbox` out, or let an admin change it"))
+    }
+
     /// A caller with a server of its own could read every secret and every allowed variable by having it sent
     /// there. So references take an admin, who may know them all. Attempts are recorded.
     pub(super) fn check_references(

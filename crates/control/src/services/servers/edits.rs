@@ -5,7 +5,7 @@ use trunkline_catalog::config::Transport;
 use trunkline_catalog::name::escaped;
 use trunkline_store::ServerRecord;
 
-use crate::secrets::{Connection, shown_url};
+use crate::secrets::{Connection, sandbox_json, shown_url};
 
 /// Longer values are cut: the record says that something has changed, not all of it.
 const MOST_SHOWN: usize = 120;
@@ -37,6 +37,10 @@ pub(super) fn edits(before: ServerVersion<'_>, after: ServerVersion<'_>) -> Stri
     }
     let on_change = |it: &Connection| it.on_change.unwrap_or_default().word();
     summary.text("on_change", on_change(from), on_change(to));
+    let sandbox = |it: &Connection| {
+        it.sandbox.as_ref().map_or_else(|| "default".to_owned(), |it| sandbox_json(it).to_string())
+    };
+    summary.text("sandbox", &sandbox(from), &sandbox(to));
     let issuer = |it: &Connection| {
         it.oauth.as_ref().and_then(|client| client.issuer.clone()).unwrap_or_else(none)
     };
@@ -174,6 +178,7 @@ mod tests {
             calls: CallRules::default(),
             on_change: None,
             oauth: None,
+            sandbox: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! `ServerReport`: one server, with what was asked for and what has become of it.
 
-use trunkline_catalog::config::{CallRules, OnChange, Transport};
+use trunkline_catalog::config::{CallRules, OnChange, SandboxRules, Transport};
 use trunkline_gateway::{ServerInfo, State};
 use trunkline_store::ServerRecord;
 
@@ -183,6 +183,16 @@ impl ServerEntry {
             ServerOrigin::File { calls, .. } => *calls,
             ServerOrigin::Api(_, connection) => {
                 connection.as_ref().map(|it| it.calls).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The walls around it; `None`: the platform's default, or it is no command.
+    pub(crate) fn sandbox(&self) -> Option<&SandboxRules> {
+        match &self.origin {
+            ServerOrigin::File { sandbox, .. } => sandbox.as_ref(),
+            ServerOrigin::Api(_, connection) => {
+                connection.as_ref().and_then(|it| it.sandbox.as_ref())
             }
         }
     }

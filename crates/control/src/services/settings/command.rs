@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{ContainerEngine, Transport};
 
 use super::StdioRegistration;
 
@@ -37,6 +37,19 @@ impl StdioRegistration {
                 Err(CommandRefused::Other(listed.join(", ")))
             }
         }
+    }
+
+    /// Whether containers may be run by this engine; `None`: by the one that is found.
+    pub(crate) fn judge_engine(
+        &self,
+        engine: Option<ContainerEngine>,
+    ) -> Result<(), CommandRefused> {
+        let engines = engine.map_or(ContainerEngine::ALL.to_vec(), |engine| vec![engine]);
+        let judge = |engine: ContainerEngine| {
+            let (command, args, env) = (engine.word().to_owned(), Vec::new(), Vec::new());
+            self.judge(&Transport::Stdio { command, args, env, cwd: None })
+        };
+        engines.into_iter().try_for_each(judge)
     }
 
     /// The program that is meant, before it is started: a name of the list is the program that

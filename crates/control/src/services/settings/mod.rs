@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_catalog::config::LimitRules;
+use trunkline_catalog::config::{LimitRules, SandboxProfile};
 use trunkline_gateway::ConnectedClients;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
@@ -103,6 +103,8 @@ pub struct TokenSettings {
 #[derive(Clone)]
 pub struct RegistrationRules {
     pub stdio: StdioRegistration,
+    /// The walls around those that do not say it themselves.
+    pub sandbox: SandboxProfile,
     /// Where they may be.
     pub reach: Policy,
     /// Variables of the environment that they may refer to.

@@ -22,6 +22,8 @@ pub(super) struct ServerDraft {
     /// `NAME=value`, one in each line.
     pub(super) env: String,
     pub(super) cwd: String,
+    /// A word, an object as JSON, or nothing: the default.
+    pub(super) sandbox: String,
     pub(super) connects: bool,
     pub(super) health_check_url: String,
     /// A word, or nothing: the default.
@@ -51,6 +53,7 @@ impl ServerDraft {
             args: text("args"),
             env: text("env"),
             cwd: text("cwd"),
+            sandbox: text("sandbox"),
             connects: form.is_ticked("auto_connect"),
             health_check_url: text("health_check_url"),
             on_change: text("on_change"),
@@ -79,6 +82,11 @@ impl ServerDraft {
             args: args.collect::<Vec<_>>().join("\n"),
             env: pairs("env", "="),
             cwd: text(&config["cwd"]),
+            sandbox: match &server["sandbox"] {
+                Value::Null => String::new(),
+                Value::String(word) => word.clone(),
+                object => object.to_string(),
+            },
             connects: server["auto_connect"] == true,
             health_check_url: text(&server["health_check_url"]),
             on_change: text(&server["on_change"]),
@@ -103,6 +111,7 @@ impl ServerDraft {
         body.insert("connection_config".to_owned(), self.config(None)?);
         body.insert("auto_connect".to_owned(), self.connects.into());
         body.extend(self.optional().filter(|(_, value)| !value.is_null()));
+        body.extend(self.walls().filter(|(_, walls)| !walls.is_null()));
         Ok(body.into())
     }
 
@@ -111,6 +120,7 @@ impl ServerDraft {
     pub(super) fn change(&self, before: &Value) -> Result<Value, Vec<Mistake>> {
         let mut body = self.rest(before);
         body.insert("connection_config".to_owned(), self.config(Some(before))?);
+        body.extend(self.walls());
         Ok(body.into())
     }
 
@@ -140,6 +150,18 @@ impl ServerDraft {
         ];
         let calls = self.calls().map(|(setting, text)| (setting.name, number(text)));
         texts.into_iter().chain(calls).map(|(key, value)| (key.to_owned(), value))
+    }
+
+    /// The walls around a command. What is no JSON is left to the API to complain about.
+    fn walls(&self) -> Option<(String, Value)> {
+        let written = match self.sandbox.as_str() {
+            "" => Value::Null,
+            object if object.starts_with('{') => {
+                serde_json::from_str(object).unwrap_or_else(|_| object.into())
+            }
+            word => word.into(),
+        };
+        self.is_command().then(|| ("sandbox".to_owned(), written))
     }
 
     fn config(&self, before: Option<&Value>) -> Result<Value, Vec<Mistake>> {
@@ -237,6 +259,22 @@ mod tests {
                 json!({"name": "c", "transport_type": "STDIO", "auto_connect": false,
                     "connection_config": {"command": "npx", "args": ["-y", "a b"], "env": {"K": "v=w"}},
                     "call_timeout": 0.5, "max_concurrency": 4}),
+            ),
+            (
+                "name=d&transport_type=STDIO&command=npx&sandbox=strict",
+                json!({"name": "d", "transport_type": "STDIO", "auto_connect": false,
+                    "connection_config": {"command": "npx", "args": [], "env": {}}, "sandbox": "strict"}),
+            ),
+            (
+                "name=e&transport_type=STDIO&command=npx&sandbox=%7B%22net%22%3Afalse%7D",
+                json!({"name": "e", "transport_type": "STDIO", "auto_connect": false,
+                    "connection_config": {"command": "npx", "args": [], "env": {}},
+                    "sandbox": {"net": false}}),
+            ),
+            (
+                "name=f&transport_type=HTTP&url=u&sandbox=strict",
+                json!({"name": "f", "transport_type": "HTTP", "auto_connect": false,
+                    "connection_config": {"url": "u", "headers": {}}}),
             ),
         ] {
             assert_eq!(draft(fields).registration(), Ok(expected), "{fields}");

@@ -233,6 +233,7 @@ fn command(fields: &Fields<'_>, draft: &ServerDraft) -> Markup {
             (fields.lines("/connection_config/args", "args", "Arguments", &draft.args, "One per line."))
             (fields.lines("/connection_config/env", "env", "Variables", &draft.env, "One per line: NAME=value. Values are encrypted and never shown again. *** keeps the current value."))
             (fields.line("/connection_config/cwd", "cwd", "Directory", &draft.cwd, "Leave empty for Trunkline's working directory."))
+            (fields.line("/sandbox", "sandbox", "Sandbox", &draft.sandbox, "Leave empty for the platform's default. off, standard, strict, or an object: {\"write\": [\"/srv/notes\"]}."))
             (fields.secret(TOKEN, "Confirm your token", "Commands run with the permissions of Trunkline, so confirm your token."))
         }
     }
@@ -361,7 +362,7 @@ impl Fields<'_> {
     }
 }
 
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 12] = [
     "/name",
     "/description",
     "/connection_config/url",
@@ -372,5 +373,6 @@ const PLACES: [&str; 11] = [
     "/connection_config/cwd",
     "/health_check_url",
     "/on_change",
+    "/sandbox",
     TOKEN,
 ];

@@ -15,7 +15,8 @@ use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::{Failure, Phase, State};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, backoff, never_started};
 use crate::upstream::shown::shown;
-use crate::upstream::stdio::process::Life;
+use crate::upstream::stdio::host_proxy::HostProxy;
+use crate::upstream::stdio::process::{Life, Surroundings};
 
 /// Runs a server until it is stopped or stays down.
 pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
@@ -152,7 +153,7 @@ async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) 
 }
 
 async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
-    let (launch, walls) = match &server.definition.transport {
+    let (mut launch, walls) = match &server.definition.transport {
         Transport::Remote { url, kind, headers } => {
             let place = Remote { url, kind: *kind, headers };
             return http::live(server, supervisor, place).await;
@@ -163,12 +164,31 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
             supervisor.inherited.wall_in(launch, rules, server.key.id(), env)
         }
     };
+    for note in walls.iter().flat_map(|walls| &walls.notes) {
+        tracing::warn!(server = %server.key, "sandbox: {note}");
+    }
+    let proxy = match walls.as_ref().filter(|walls| walls.wants_proxy()) {
+        None => None,
+        Some(walls) => match HostProxy::bind().await {
+            Ok(proxy) => {
+                walls.through_proxy(&mut launch, proxy.port());
+                Some(proxy)
+            }
+            Err(error) => {
+                // Without it the server reaches nothing: its walls say so.
+                tracing::warn!(server = %server.key, "sandbox: no proxy for its hosts: {error}");
+                None
+            }
+        },
+    };
     let spawned = tokio::select! {
         spawned = supervisor.keeper.spawn(&launch) => spawned,
         _ = supervisor.ending(server) => return End::Stopped,
     };
     match spawned {
-        Ok(custody) => Life::begin(server, supervisor, custody, walls).await,
+        Ok(custody) => {
+            Life::begin(server, supervisor, custody, Surroundings { walls, proxy }).await
+        }
         Err(error) => never_started(
             server,
             supervisor,

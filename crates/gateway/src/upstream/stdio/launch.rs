@@ -94,6 +94,7 @@ impl Inherited {
             env: all,
             cwd: cwd.map(Into::into),
             sandbox: None,
+            afterwards: Vec::new(),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Servers that are processes: started, read, and what they write to stderr.
 
+mod broad;
+mod container;
+pub(in crate::upstream) mod host_proxy;
 pub(in crate::upstream) mod launch;
-mod named_paths;
+pub(in crate::upstream) mod named_paths;
 pub(in crate::upstream) mod process;
+mod proxy_head;
 mod refused;
 pub(in crate::upstream) mod sandbox;
 pub(in crate::upstream) mod sandbox_policy;

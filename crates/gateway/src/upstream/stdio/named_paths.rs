@@ -13,7 +13,7 @@ pub(super) struct NamedPath {
 }
 
 /// A directory that belongs to nobody in particular: it is not given for one file in it.
-fn is_broad(path: &Path, home: Option<&Path>) -> bool {
+pub fn is_broad(path: &Path, home: Option<&Path>) -> bool {
     const SHARED: [&str; 18] = [
         "/tmp",
         "/var",
@@ -44,7 +44,7 @@ fn is_broad(path: &Path, home: Option<&Path>) -> bool {
 }
 
 /// What a program needs of its surroundings: its package, its prefix, or its folder.
-pub(super) fn install_root(program: &Path, home: Option<&Path>) -> PathBuf {
+pub fn install_root(program: &Path, home: Option<&Path>) -> PathBuf {
     const MARKERS: [&str; 7] = [
         "package.json",
         "node_modules",

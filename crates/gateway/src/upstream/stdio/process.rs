@@ -1,13 +1,14 @@
 //! One process of a server: its streams, its readiness, its end, and what is left of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Era;
-use trunkline_keeper::{Custody, ProcessExit, Tree};
+use trunkline_keeper::{Custody, LOCAL_SOCKET, ProcessExit, Tree};
 use trunkline_wire::{Edits, Lines, StreamLine as Text};
 
 use crate::call::Payload;
@@ -26,6 +27,7 @@ use crate::upstream::lifecycle::signals::{LifeVerdict, RESTARTED};
 use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce, renew};
 use crate::upstream::shown::shown;
+use crate::upstream::stdio::host_proxy::{AllowedHosts, HostProxy, ProxyEvent};
 use crate::upstream::stdio::sandbox::SandboxReport;
 use crate::upstream::stdio::stderr::LastWords;
 use crate::upstream::transport::{Heading, Transport, UpstreamId};
@@ -48,6 +50,15 @@ pub(in crate::upstream) struct Life<'a> {
     started: Instant,
     /// The walls around it.
     walls: Option<Arc<SandboxReport>>,
+    /// It was refused a socket of this machine, which may be why it fails.
+    wanted_socket: AtomicBool,
+}
+
+/// What a process is started with besides its streams.
+pub(in crate::upstream) struct Surroundings {
+    pub(in crate::upstream) walls: Option<Arc<SandboxReport>>,
+    /// Through which it reaches hosts.
+    pub(in crate::upstream) proxy: Option<HostProxy>,
 }
 
 impl<'a> Life<'a> {
@@ -55,7 +66,7 @@ impl<'a> Life<'a> {
         server: &'a Arc<Server>,
         supervisor: &'a Supervisor,
         custody: Custody,
-        walls: Option<Arc<SandboxReport>>,
+        Surroundings { walls, proxy }: Surroundings,
     ) -> End {
         let started = Instant::now();
         let outbox = Outbox::default();
@@ -83,7 +94,9 @@ impl<'a> Life<'a> {
             tasks: JoinSet::new(),
             started,
             walls,
+            wanted_socket: AtomicBool::new(false),
         };
+        life.open(proxy);
         server.listens_to(&life.words);
         server.update(|status| status.pid = Some(custody.pid));
         let Custody { stdin, stdout, stderr, mut tree, .. } = custody;
@@ -96,6 +109,19 @@ impl<'a> Life<'a> {
         };
         life.finish(&end, tree).await;
         end
+    }
+
+    /// Lets it reach hosts, if its walls leave that to a proxy.
+    fn open(&mut self, proxy: Option<HostProxy>) {
+        let (Some(proxy), Some(walls)) = (proxy, self.walls.clone()) else { return };
+        let hosts = walls.hosts.clone().unwrap_or(AllowedHosts::Only(Vec::new()));
+        let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
+        self.tasks.spawn(proxy.serve(hosts, move |event| match event {
+            ProxyEvent::Allowed(place) => walls.note_host(&place),
+            ProxyEvent::Refused(place, why) => {
+                words.note_refused(&key, &walls.explain_host(&place, why.as_deref()));
+            }
+        }));
     }
 
     /// Connects its streams.
@@ -221,6 +247,13 @@ impl<'a> Life<'a> {
             }
             let profile = self.walls.as_ref().map_or("", |walls| walls.profile.word());
             for refused in tree.take_refused() {
+                // Every look-up of a name tries this for a service that few machines have.
+                if refused == LOCAL_SOCKET {
+                    // Relaxed: only read where nothing is decided by what else was written.
+                    self.wanted_socket.store(true, Ordering::Relaxed);
+                    tracing::debug!(server = %self.server.key, "sandbox {profile} refused {refused}");
+                    continue;
+                }
                 tracing::warn!(server = %self.server.key, "sandbox {profile} refused {refused}");
             }
         }
@@ -230,7 +263,16 @@ impl<'a> Life<'a> {
     fn advice(&self, phase: Phase, stderr: &[String]) -> String {
         let refused = self.words.refused();
         match (&self.walls, refused.as_slice()) {
-            (Some(walls), []) if phase != Phase::Runtime => walls.advice(),
+            (Some(walls), []) if phase != Phase::Runtime => {
+                // Relaxed: as where it is stored.
+                match self.wanted_socket.load(Ordering::Relaxed) {
+                    true => format!(
+                        "{}; sockets of this machine were refused, allow them with \"unixSockets\": true",
+                        walls.advice()
+                    ),
+                    false => walls.advice(),
+                }
+            }
             (Some(_), refused) => refused.join("; "),
             (None, _) if stderr.is_empty() && phase != Phase::Runtime => {
                 "run its command by hand to see what it says".to_owned()

@@ -3,15 +3,18 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trunkline_catalog::config::{SandboxProfile, SandboxRules, ServerSpec, Transport};
+use trunkline_catalog::config::{NetRules, SandboxProfile, SandboxRules, ServerSpec, Transport};
 use trunkline_keeper::{Access, AllowedPath, Launch, Network, Sandbox, find_program};
 
+use super::broad::given;
+use super::container::Contained;
+use super::host_proxy::AllowedHosts;
 use super::launch::Inherited;
-use super::named_paths::{install_root, named_paths};
+use super::named_paths::{install_root, is_broad, named_paths};
 use super::refused::refused_file;
 use super::sandbox_policy::SandboxPolicy;
 use super::standard::{
@@ -24,6 +27,11 @@ use super::standard::{
 pub struct SandboxReport {
     pub profile: SandboxProfile,
     pub sandbox: Sandbox,
+    /// What its entry asks for and does not get, with the remedy.
+    pub notes: Vec<String>,
+    /// The command line of the engine, if it runs in a container. Then `sandbox` says nothing.
+    pub container: Option<Vec<String>>,
+    pub(super) hosts: Option<AllowedHosts>,
 }
 
 impl SandboxPolicy {
@@ -35,14 +43,20 @@ impl SandboxPolicy {
         id: &str,
         named: &[&str],
     ) -> (Launch, Option<Arc<SandboxReport>>) {
-        let usual = self.default.rules();
-        let rules = rules.unwrap_or(&usual);
+        let rules = &self.rules(rules);
         let profile = rules.profile;
         if profile == SandboxProfile::Off {
             return (launch, None);
         }
+        if let Some(container) = &rules.container {
+            let contained = Contained { rules, container, id, named, never: &self.never };
+            let launch = contained.launch(launch);
+            let report = SandboxReport::of_container(profile, &launch, contained.notes());
+            return (launch, Some(Arc::new(report)));
+        }
         keep_variables(&mut launch, rules, named);
-        let sandbox = Plan { policy: self, rules, launch: &launch, named }.sandbox(id);
+        let plan = Plan { policy: self, rules, launch: &launch, named };
+        let (sandbox, notes) = plan.sandbox(id);
         if !sandbox.own.is_empty() {
             let is_named = |variable: &str| named.contains(&variable);
             let caches = CACHES.iter().filter(|(variable, _)| !is_named(variable));
@@ -52,7 +66,21 @@ impl SandboxPolicy {
                 .extend(caches.map(|(name, folder)| ((*name).into(), own.join(folder).into())));
         }
         launch.sandbox = Some(sandbox.clone());
-        (launch, Some(Arc::new(SandboxReport { profile, sandbox })))
+        let hosts = match rules.net() {
+            _ if sandbox.watched.is_some() => Some(AllowedHosts::Every),
+            NetRules::Hosts(hosts) => Some(AllowedHosts::Only(hosts.clone())),
+            NetRules::Nothing | NetRules::Everything => None,
+        };
+        (launch, Some(Arc::new(SandboxReport { profile, sandbox, notes, container: None, hosts })))
+    }
+
+    /// What holds for a server whose entry says this.
+    fn rules(&self, entry: Option<&SandboxRules>) -> SandboxRules {
+        match &self.watch {
+            // A watched server is like one under `standard`, so that it finds its caches where it will.
+            Some(_) => SandboxRules { container: None, ..SandboxProfile::Standard.rules() },
+            None => entry.cloned().unwrap_or_else(|| self.default.rules()),
+        }
     }
 }
 
@@ -100,7 +128,7 @@ struct Plan<'p> {
 }
 
 impl Plan<'_> {
-    fn sandbox(&self, id: &str) -> Sandbox {
+    fn sandbox(&self, id: &str) -> (Sandbox, Vec<String>) {
         let is_strict = self.rules.profile == SandboxProfile::Strict;
         let home = self.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let home = home.as_deref();
@@ -115,7 +143,8 @@ impl Plan<'_> {
             allowed.extend(settings.into_iter().map(|it| path(it, Access::Read, true)));
         }
         allowed.extend(self.programs(home));
-        allowed.extend(self.entry(home, is_strict));
+        let mut notes = Vec::new();
+        allowed.extend(self.entry(home, is_strict, &mut notes));
         for (paths, access) in
             [(&self.rules.read, Access::Read), (&self.rules.write, Access::Write)]
         {
@@ -123,17 +152,26 @@ impl Plan<'_> {
         }
         let own = self.policy.own.as_ref().filter(|_| is_launcher && !is_strict);
         let hidden = SYSTEM_SECRETS.iter().map(PathBuf::from);
-        let net = self.rules.net.unwrap_or(!is_strict);
-        Sandbox {
+        let watched = self.policy.watch.clone();
+        let network = match self.rules.net() {
+            NetRules::Everything => Network::Open,
+            NetRules::Nothing => Network::None,
+            // The port is known when the proxy listens.
+            NetRules::Hosts(_) => Network::Proxy(0),
+        };
+        let sandbox = Sandbox {
             allowed,
             hidden: hidden.chain(in_home(HOME_SECRETS)).collect(),
             never: self.policy.never.clone(),
             own: own.map(|own| own.join(folder_name(id))).into_iter().collect(),
-            network: if net { Network::Open } else { Network::None },
-            unix_sockets: self.rules.unix_sockets,
+            network,
+            unix_sockets: self.rules.unix_sockets || watched.is_some(),
             private_home: is_strict,
             required: is_strict,
-        }
+            private_ipc: is_strict,
+            watched,
+        };
+        (sandbox, notes)
     }
 
     fn system(&self, is_strict: bool) -> Vec<AllowedPath> {
@@ -162,7 +200,12 @@ impl Plan<'_> {
     }
 
     /// Its directory, and the files that its entry names.
-    fn entry(&self, home: Option<&Path>, is_strict: bool) -> Vec<AllowedPath> {
+    fn entry(
+        &self,
+        home: Option<&Path>,
+        is_strict: bool,
+        notes: &mut Vec<String>,
+    ) -> Vec<AllowedPath> {
         let access = |access| if is_strict { Access::Read } else { access };
         let cwd = self.launch.cwd.as_deref();
         let args = self.launch.args.iter().filter_map(|arg| arg.to_str());
@@ -170,9 +213,15 @@ impl Plan<'_> {
         let env = self.launch.env.iter().filter(|(name, _)| of_entry(name) && name != "PATH");
         let env = env.filter_map(|(_, value)| value.to_str()).filter(|it| it.starts_with('/'));
         let named = named_paths(args.chain(env), cwd, home);
-        let named = named.into_iter().map(|it| path(it.path, access(it.access), true));
-        let cwd = cwd.map(|it| path(it, access(Access::Write), true));
-        cwd.into_iter().chain(named).collect()
+        let named = named.into_iter().map(|it| (it.path, it.access));
+        let cwd = cwd.map(|it| (it.to_path_buf(), Access::Write));
+        let all = cwd.into_iter().chain(named);
+        all.map(|(found, wanted)| {
+            let given = given(&found, access(wanted), home, &self.policy.never);
+            notes.extend(given.note.filter(|note| !notes.contains(note)));
+            path(found, given.access, true)
+        })
+        .collect()
     }
 
     fn is_launcher(&self) -> bool {
@@ -211,6 +260,9 @@ fn folder_name(id: &str) -> String {
 impl SandboxReport {
     /// What a line of its stderr says about a file that was refused to it.
     pub(super) fn explain(&self, line: &str) -> Option<String> {
+        if self.container.is_some() || self.sandbox.watched.is_some() {
+            return None;
+        }
         let refused = refused_file(line)?;
         let file = Path::new(refused.path);
         let profile = self.profile.word();
@@ -235,17 +287,107 @@ impl SandboxReport {
                  Trunkline's own `{ours}`; keep them in different directories"
             ));
         }
-        let is_change = refused.is_change || best == Some(Access::Read);
-        let (verb, key) = if is_change { ("change", "write") } else { ("read", "read") };
         let name = refused.path;
-        Some(format!(
-            "sandbox {profile} refused to {verb} `{name}`; allow it with \"sandbox\": {{\"{key}\": [\"{name}\"]}}"
-        ))
+        // Reading what is not there fails in another way: it was to be made.
+        let is_new = !file.exists();
+        let is_change = refused.is_change || best == Some(Access::Read) || is_new;
+        if !is_change {
+            return Some(format!(
+                "sandbox {profile} refused `{name}`; allow it with \"sandbox\": {{\"read\": [\"{name}\"]}}, or \
+                 \"write\" if it changes it"
+            ));
+        }
+        Some(match (is_new, file.parent().filter(|it| it.is_dir() && !is_broad(it, self.home()))) {
+            // What is not there cannot be allowed: its directory can.
+            (true, Some(folder)) => format!(
+                "sandbox {profile} refused to write to `{name}`; allow it with \"sandbox\": {{\"write\": [\"{}\"]}}",
+                folder.display()
+            ),
+            (true, None) => format!(
+                "sandbox {profile} refused to write to `{name}`; make it a directory of its own and allow it with \
+                 \"sandbox\": {{\"write\": [\"{name}\"]}}"
+            ),
+            (false, _) => format!(
+                "sandbox {profile} refused to write to `{name}`; allow it with \"sandbox\": {{\"write\": [\"{name}\"]}}"
+            ),
+        })
+    }
+
+    /// Writes down that a watched server has reached a host.
+    pub(super) fn note_host(&self, place: &str) {
+        self.write_down(&format!("h {place}\n"));
+    }
+
+    fn write_down(&self, line: &str) {
+        let Some(path) = &self.sandbox.watched else { return };
+        let file = File::options().append(true).open(path);
+        // A record that is not complete: the server goes on.
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+
+    /// The launch with the proxy's port where one is to be used.
+    pub(in crate::upstream) fn through_proxy(&self, launch: &mut Launch, port: u16) {
+        const NAMES: [&str; 6] =
+            ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+        launch.env.retain(|(name, _)| !name.eq_ignore_ascii_case("NO_PROXY"));
+        self.write_down(&format!("p {port}\n"));
+        let address = format!("http://127.0.0.1:{port}");
+        // Of two values for one name the last counts.
+        launch.env.extend(NAMES.map(|name| (name.into(), address.clone().into())));
+        launch.env.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
+        if let Some(sandbox) = &mut launch.sandbox
+            && sandbox.watched.is_none()
+        {
+            sandbox.network = Network::Proxy(port);
+        }
+    }
+
+    /// The hosts it may reach, where it may not reach all.
+    pub fn hosts(&self) -> Vec<String> {
+        match &self.hosts {
+            Some(AllowedHosts::Only(rules)) => rules.iter().map(ToString::to_string).collect(),
+            Some(AllowedHosts::Every) | None => Vec::new(),
+        }
+    }
+
+    /// Whether it reaches hosts through a proxy.
+    pub(in crate::upstream) fn wants_proxy(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// The home directory, as far as its secrets tell.
+    fn home(&self) -> Option<&Path> {
+        let secret = self.sandbox.hidden.iter().find(|it| it.ends_with(".ssh"));
+        secret.and_then(|secret| secret.parent())
+    }
+
+    /// A connection that the proxy refused, with the remedy.
+    pub(super) fn explain_host(&self, place: &str, why: Option<&str>) -> String {
+        let profile = self.profile.word();
+        match why {
+            Some(why) => format!("sandbox {profile} refused a connection to {place}: {why}"),
+            None => format!(
+                "sandbox {profile} refused a connection to {place}; allow it with \"sandbox\": {{\"net\": \
+                 {{\"hosts\": [\"{place}\"]}}}}"
+            ),
+        }
+    }
+
+    fn of_container(profile: SandboxProfile, launch: &Launch, notes: Vec<String>) -> SandboxReport {
+        let words = [&launch.command].into_iter().chain(&launch.args);
+        let line = words.map(|it| it.to_string_lossy().into_owned()).collect();
+        let (sandbox, hosts) = (Sandbox::default(), None);
+        SandboxReport { profile, sandbox, notes, container: Some(line), hosts }
     }
 
     /// What to say of a failure whose reason is not in what the server wrote.
     pub(super) fn advice(&self) -> String {
-        format!("it ran in a sandbox ({self}); if it needs more, name it in \"sandbox\"")
+        match &self.container {
+            Some(line) => format!("it ran in a container ({})", line.join(" ")),
+            None => {
+                format!("it ran in a sandbox ({self}); if it needs more, name it in \"sandbox\"")
+            }
+        }
     }
 }
 
@@ -265,6 +407,7 @@ impl fmt::Display for SandboxReport {
         }
         match self.sandbox.network {
             Network::Open => write!(f, ", network"),
+            Network::Proxy(_) => write!(f, ", network by its hosts"),
             Network::None => write!(f, ", no network"),
         }
     }
@@ -330,17 +473,25 @@ mod tests {
         for (line, expected) in [
             (
                 "EACCES: permission denied, open '/root/x'",
+                // Not there: it was to be made.
                 Some(
-                    "refused to read `/root/x`; allow it with \"sandbox\": {\"read\": [\"/root/x\"]}",
+                    "refused to write to `/root/x`; make it a directory of its own and allow it with \"sandbox\": {\"write\": [\"/root/x\"]}",
                 ),
             ),
             (
-                "EACCES: permission denied, mkdir '/root/x'",
+                "EACCES: permission denied, open '/var/log'",
                 Some(
-                    "refused to change `/root/x`; allow it with \"sandbox\": {\"write\": [\"/root/x\"]}",
+                    "refused `/var/log`; allow it with \"sandbox\": {\"read\": [\"/var/log\"]}, or \"write\" if it",
                 ),
             ),
-            ("EACCES: permission denied, open '/srv/r/x'", Some("\"write\": [\"/srv/r/x\"]")),
+            (
+                "PermissionError: [Errno 13] Permission denied: '/var/log/new'",
+                Some(
+                    "refused to write to `/var/log/new`; allow it with \"sandbox\": {\"write\": [\"/var/log\"]}",
+                ),
+            ),
+            ("EACCES: permission denied, mkdir '/root/x'", Some("refused to write to `/root/x`")),
+            ("EACCES: permission denied, open '/srv/r/x'", Some("refused to write to `/srv/r/x`")),
             ("EACCES: permission denied, open '/srv/w/x'", None),
             ("EACCES: permission denied, open '/var/lib/us/key'", Some("which is Trunkline's own")),
             ("EACCES: permission denied, open '/srv/w/new'", None),

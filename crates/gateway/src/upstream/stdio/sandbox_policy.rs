@@ -13,10 +13,12 @@ pub struct SandboxPolicy {
     pub never: Vec<PathBuf>,
     /// Where each walled-in server has a package cache of its own; `None`: it has none.
     pub own: Option<PathBuf>,
+    /// Servers are watched instead of being walled in: what they use is written here.
+    pub watch: Option<PathBuf>,
 }
 
 impl Default for SandboxPolicy {
     fn default() -> Self {
-        Self { default: SandboxProfile::Off, never: Vec::new(), own: None }
+        Self { default: SandboxProfile::Off, never: Vec::new(), own: None, watch: None }
     }
 }

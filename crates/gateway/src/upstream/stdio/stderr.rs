@@ -66,12 +66,17 @@ impl LastWords {
         }
         tracing::debug!(%server, "stderr: {text}");
         let refused = self.walls.as_ref().and_then(|walls| walls.explain(&text));
-        if let Some(refused) = refused
-            && self.kept.lock().note_refused(&refused)
-        {
-            tracing::warn!(%server, "{refused}");
+        if let Some(refused) = refused {
+            self.note_refused(server, &refused);
         }
         self.kept.lock().add(text);
+    }
+
+    /// Keeps and logs what its walls refused, unless that is known.
+    pub(crate) fn note_refused(&self, server: &Identity, refused: &str) {
+        if self.kept.lock().note_refused(refused) {
+            tracing::warn!(%server, "{refused}");
+        }
     }
 
     /// What its walls refused, as far as it has said so.

@@ -61,8 +61,50 @@ pub(super) const REFUSED: &[(c_long, &str)] = &[
     (libc::SYS_ioperm, "ioperm"),
 ];
 
+/// Memory, semaphores and queues that processes of the machine have in common.
+pub(super) const SHARED_IPC: &[(c_long, &str)] = &[
+    (libc::SYS_shmget, "shmget"),
+    (libc::SYS_shmat, "shmat"),
+    (libc::SYS_semget, "semget"),
+    (libc::SYS_msgget, "msgget"),
+];
+
+/// What makes files or changes their rights, with the argument that holds the mode: a file that runs
+/// as its owner would be a way out for whoever starts it. Those of `open` stand behind its flags.
+pub(super) const MODES: &[(c_long, u32, &str)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1, "chmod to set-user-id"),
+    (libc::SYS_fchmod, 1, "fchmod to set-user-id"),
+    (libc::SYS_fchmodat, 2, "fchmodat to set-user-id"),
+    (SYS_FCHMODAT2, 2, "fchmodat2 to set-user-id"),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1, "creat of a set-user-id file"),
+];
+
+/// As `MODES`, where the mode says also whether it is to be a device.
+pub(super) const NODES: &[(c_long, u32, &str)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1, "mknod of a device"),
+    (libc::SYS_mknodat, 2, "mknodat of a device"),
+];
+
+/// Calls with flags and a mode: the place of the flags; the mode follows.
+pub(super) const OPENS: &[(c_long, u32, &str)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, "open of a set-user-id file"),
+    (libc::SYS_openat, 2, "openat of a set-user-id file"),
+];
+
+/// Its number, on every processor; not every C library has it.
+const SYS_FCHMODAT2: c_long = 452;
+
 /// Refused for some arguments; the filter says which.
 pub(super) const BY_ARGUMENT: &[(c_long, &str)] = &[
+    (libc::SYS_connect, "connect to anything but the proxy"),
+    (libc::SYS_listen, "listen"),
+    (libc::SYS_sendto, "sendto that connects"),
+    (libc::SYS_sendmsg, "sendmsg that connects"),
+    (libc::SYS_sendmmsg, "sendmmsg that connects"),
     (libc::SYS_socket, "socket"),
     (libc::SYS_socketpair, "socketpair"),
     (libc::SYS_unshare, "unshare"),
@@ -106,6 +148,8 @@ pub(super) const NAMESPACES: u32 = (libc::CLONE_NEWUSER
 
 /// What a refused call is called.
 pub(super) fn name(call: c_long) -> &'static str {
-    let known = REFUSED.iter().chain(BY_ARGUMENT).find(|(number, _)| *number == call);
+    let plain = REFUSED.iter().chain(BY_ARGUMENT).chain(SHARED_IPC).copied();
+    let modes = MODES.iter().chain(NODES).chain(OPENS).map(|(call, _, name)| (*call, *name));
+    let known = plain.chain(modes).find(|(number, _)| *number == call);
     known.map_or("a system call", |(_, name)| name)
 }

@@ -3,7 +3,8 @@
 
 use std::ffi::c_long;
 
-use super::calls::{FORKS, NAMESPACES, REFUSED, SCHEDULING};
+use super::calls::{FORKS, MODES, NAMESPACES, NODES, OPENS, REFUSED, SCHEDULING, SHARED_IPC};
+use super::watch::WATCHED;
 use crate::sandbox::rules::{Network, Sandbox};
 
 /// The instructions, as the kernel reads them.
@@ -49,6 +50,7 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
         Asking::Keeper => libc::SECCOMP_RET_USER_NOTIF,
         Asking::Nobody => ALLOW,
     };
+    let is_watched = sandbox.watched.is_some();
     let mut program = vec![
         load(4),
         // A program for another processor would have other numbers.
@@ -58,8 +60,38 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
     ];
     #[cfg(target_arch = "x86_64")]
     program.extend([jump(JUMP_AT_LEAST, X32, 0, 1), give(error(libc::ENOSYS))]);
+    // First: it is the most frequent of those that are looked at.
+    for (call, at, _) in OPENS {
+        when(&mut program, *call, opening(*at, refuse, if is_watched { process } else { ALLOW }));
+    }
+    if is_watched {
+        for call in WATCHED {
+            let is_exec = *call == libc::SYS_execve;
+            when(
+                &mut program,
+                *call,
+                if is_exec { executing(process) } else { vec![give(process)] },
+            );
+        }
+    }
     for (call, _) in REFUSED {
         when(&mut program, *call, vec![give(refuse)]);
+    }
+    for (call, at, _) in MODES {
+        when(&mut program, *call, without_bits(*at, SET_ID, refuse));
+    }
+    for (call, at, _) in NODES {
+        when(&mut program, *call, node(*at, refuse));
+    }
+    // How it opens is in memory, where a filter cannot look; programs fall back to `openat`.
+    when(&mut program, libc::SYS_openat2, vec![give(error(libc::ENOSYS))]);
+    if sandbox.private_ipc {
+        for (call, _) in SHARED_IPC {
+            when(&mut program, *call, vec![give(refuse)]);
+        }
+    }
+    if let Network::Proxy(_) = sandbox.network {
+        proxied(&mut program, refuse);
     }
     // Its flags are in memory, where a filter cannot look; libraries fall back to `clone`.
     when(&mut program, libc::SYS_clone3, vec![give(error(libc::ENOSYS))]);
@@ -85,12 +117,88 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
     program
 }
 
+/// The bits that let a program run as the owner or the group of its file.
+const SET_ID: u32 = 0o6000;
+
+/// Where a file may be made, its mode has no such bits.
+fn opening(flags: u32, refuse: u32, other: u32) -> Program {
+    // Without these flags the mode is whatever the register held.
+    let makes = number(libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY));
+    vec![
+        argument(flags),
+        jump(JUMP_ANY_BIT, makes, 0, 3),
+        argument(flags + 1),
+        jump(JUMP_ANY_BIT, SET_ID, 0, 1),
+        give(refuse),
+        give(other),
+    ]
+}
+
+/// In the last argument of the exec that the keeper itself waits for, where the kernel looks for nothing.
+pub(crate) const OUR_EXEC: usize = 0x7472_756e;
+
+/// The keeper stands still until a server is executed: it cannot be asked about that. All later ones it can.
+fn executing(other: u32) -> Program {
+    let ours = u32::try_from(OUR_EXEC).unwrap_or_default();
+    vec![argument(5), jump(JUMP_EQUAL, ours, 0, 1), give(ALLOW), give(other)]
+}
+
+fn without_bits(index: u32, bits: u32, refuse: u32) -> Program {
+    vec![argument(index), jump(JUMP_ANY_BIT, bits, 0, 1), give(refuse), give(ALLOW)]
+}
+
+/// Files, pipes and sockets, but no devices.
+fn node(mode: u32, refuse: u32) -> Program {
+    vec![
+        argument(mode),
+        jump(JUMP_ANY_BIT, SET_ID, 3, 0),
+        and(libc::S_IFMT),
+        jump(JUMP_EQUAL, libc::S_IFCHR, 1, 0),
+        jump(JUMP_EQUAL, libc::S_IFBLK, 0, 1),
+        give(refuse),
+        give(ALLOW),
+    ]
+}
+
+/// The keeper makes each connection itself, and to one port only. Nothing else leads out: neither
+/// waiting for others to connect, nor connecting by sending.
+fn proxied(program: &mut Program, refuse: u32) {
+    for call in [libc::SYS_connect, libc::SYS_listen] {
+        when(program, call, vec![give(refuse)]);
+    }
+    let fast_open = number(libc::MSG_FASTOPEN);
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        when(program, call, without_bits(flags, fast_open, refuse));
+    }
+}
+
 /// TCP and UDP if there is a network; the interfaces' addresses, which every resolver asks for;
 /// sockets of the machine if they are allowed. Nothing raw, no others.
 fn socket(sandbox: &Sandbox, refuse: u32) -> Program {
     let unix = if sandbox.unix_sockets { ALLOW } else { refuse };
-    let inet = if sandbox.network == Network::Open { ALLOW } else { refuse };
-    vec![
+    let inet = match sandbox.network {
+        Network::Open => vec![
+            argument(1),
+            and(SOCKET_KIND),
+            jump(JUMP_EQUAL, number(libc::SOCK_RAW), 0, 1),
+            give(refuse),
+            give(ALLOW),
+        ],
+        // TCP and nothing that is like it: other protocols lead around the rules about TCP.
+        Network::Proxy(_) => vec![
+            argument(1),
+            and(SOCKET_KIND),
+            jump(JUMP_EQUAL, number(libc::SOCK_STREAM), 0, 3),
+            argument(2),
+            jump(JUMP_EQUAL, 0, 2, 0),
+            jump(JUMP_EQUAL, number(libc::IPPROTO_TCP), 1, 0),
+            give(refuse),
+            give(ALLOW),
+        ],
+        Network::None => vec![give(refuse)],
+    };
+    let length = u8::try_from(inet.len()).unwrap_or(u8::MAX);
+    let mut body = vec![
         argument(0),
         jump(JUMP_EQUAL, number(libc::AF_UNIX), 0, 1),
         give(unix),
@@ -100,14 +208,11 @@ fn socket(sandbox: &Sandbox, refuse: u32) -> Program {
         give(ALLOW),
         give(refuse),
         jump(JUMP_EQUAL, number(libc::AF_INET), 1, 0),
-        jump(JUMP_EQUAL, number(libc::AF_INET6), 0, 5),
-        argument(1),
-        and(SOCKET_KIND),
-        jump(JUMP_EQUAL, number(libc::SOCK_RAW), 0, 1),
-        give(refuse),
-        give(inet),
-        give(refuse),
-    ]
+        jump(JUMP_EQUAL, number(libc::AF_INET6), 0, length),
+    ];
+    body.extend(inet);
+    body.push(give(refuse));
+    body
 }
 
 /// Both ends are the caller's own. One for datagrams can be sent elsewhere, to a path.
@@ -231,6 +336,19 @@ mod tests {
     }
 
     #[test]
+    fn a_watched_server_is_asked_about_what_it_opens() {
+        let watched = Sandbox { watched: Some("/w".into()), ..Sandbox::default() };
+        let program = program(&watched, Asking::Keeper);
+        let ask = libc::SECCOMP_RET_USER_NOTIF;
+        for call in [libc::SYS_openat, libc::SYS_execve, libc::SYS_connect, libc::SYS_renameat2] {
+            assert_eq!(run(&program, call, of(&[])), ask, "call {call}");
+        }
+        assert_eq!(run(&program, libc::SYS_read, of(&[])), ALLOW);
+        let ours = i32::try_from(OUR_EXEC).unwrap();
+        assert_eq!(run(&program, libc::SYS_execve, of(&[1, 2, 3, 0, 0, ours])), ALLOW);
+    }
+
+    #[test]
     fn each_call_meets_its_rule() {
         let open = Sandbox { network: Network::Open, ..Sandbox::default() };
         let closed = Sandbox::default();
@@ -273,7 +391,56 @@ mod tests {
             (&open, libc::SYS_personality, of(&[-1]), ALLOW),
             (&open, libc::SYS_personality, of(&[0x0004_0000]), ask),
         ];
-        for (sandbox, call, arguments, expected) in cases {
+        meet(&cases);
+    }
+
+    #[test]
+    fn files_run_as_nobody_else_and_hosts_are_the_proxys() {
+        let open = Sandbox { network: Network::Open, ..Sandbox::default() };
+        let proxied =
+            Sandbox { network: Network::Proxy(9), private_ipc: true, ..Sandbox::default() };
+        let (ask, gone) = (libc::SECCOMP_RET_USER_NOTIF, error(libc::ENOSYS));
+        let (inet, inet6) = (libc::AF_INET, libc::AF_INET6);
+        let (stream, datagrams, raw) = (libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW);
+        let (cloexec, create) = (libc::SOCK_CLOEXEC, libc::O_CREAT | libc::O_WRONLY);
+        meet(&[
+            (&open, libc::SYS_fchmod, of(&[3, 0o755]), ALLOW),
+            (&open, libc::SYS_fchmod, of(&[3, 0o4755]), ask),
+            (&open, libc::SYS_fchmodat, of(&[3, 0, 0o2755]), ask),
+            (&open, 452, of(&[3, 0, 0o4755]), ask),
+            (&open, libc::SYS_openat, of(&[3, 0, create, 0o644]), ALLOW),
+            (&open, libc::SYS_openat, of(&[3, 0, create, 0o4755]), ask),
+            (&open, libc::SYS_openat, of(&[3, 0, libc::O_TMPFILE | libc::O_RDWR, 0o2755]), ask),
+            // Not made: the mode means nothing.
+            (&open, libc::SYS_openat, of(&[3, 0, libc::O_DIRECTORY, 0o4755]), ALLOW),
+            (&open, libc::SYS_openat2, of(&[3]), gone),
+            (&open, libc::SYS_mknodat, of(&[3, 0, 0o10_0644]), ALLOW),
+            (&open, libc::SYS_mknodat, of(&[3, 0, 0o01_0600]), ALLOW),
+            (&open, libc::SYS_mknodat, of(&[3, 0, 0o02_0600]), ask),
+            (&open, libc::SYS_mknodat, of(&[3, 0, 0o06_0600]), ask),
+            (&open, libc::SYS_mknodat, of(&[3, 0, 0o10_4755]), ask),
+            (&open, libc::SYS_shmget, of(&[]), ALLOW),
+            (&proxied, libc::SYS_shmget, of(&[]), ask),
+            (&proxied, libc::SYS_semget, of(&[]), ask),
+            (&open, libc::SYS_connect, of(&[3]), ALLOW),
+            (&proxied, libc::SYS_connect, of(&[3]), ask),
+            (&proxied, libc::SYS_listen, of(&[3]), ask),
+            (&proxied, libc::SYS_sendto, of(&[3, 0, 9, 0]), ALLOW),
+            (&proxied, libc::SYS_sendto, of(&[3, 0, 9, libc::MSG_FASTOPEN]), ask),
+            (&proxied, libc::SYS_sendmsg, of(&[3, 0, libc::MSG_FASTOPEN]), ask),
+            (&proxied, libc::SYS_socket, of(&[inet, stream | cloexec, 0]), ALLOW),
+            (&proxied, libc::SYS_socket, of(&[inet6, stream, libc::IPPROTO_TCP]), ALLOW),
+            (&proxied, libc::SYS_socket, of(&[inet, stream, libc::IPPROTO_MPTCP]), ask),
+            (&proxied, libc::SYS_socket, of(&[inet, datagrams]), ask),
+            (&proxied, libc::SYS_socket, of(&[inet, raw, 1]), ask),
+        ]);
+    }
+
+    type FilterCase<'s> = (&'s Sandbox, c_long, [u64; 6], u32);
+
+    fn meet(cases: &[FilterCase<'_>]) {
+        let ask = libc::SECCOMP_RET_USER_NOTIF;
+        for &(sandbox, call, arguments, expected) in cases {
             let asked = run(&program(sandbox, Asking::Keeper), call, arguments);
             assert_eq!(asked, expected, "call {call} {arguments:?}");
             let alone = run(&program(sandbox, Asking::Nobody), call, arguments);

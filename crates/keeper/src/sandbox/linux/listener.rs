@@ -3,10 +3,16 @@
 
 use std::ffi::c_long;
 use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
+
 use super::calls;
+use super::memory::{Asker, SocketTarget};
+use super::watch::Watch;
 
 /// Where a tree asks. Its questions wait until they are answered; without a keeper all of them fail.
 #[derive(Debug)]
@@ -18,6 +24,16 @@ pub(crate) struct Listener {
     full_until: Option<Instant>,
     /// What was reported: once each.
     reported: Vec<Refusal>,
+    duties: Duties,
+}
+
+/// What the keeper does for a tree beyond refusing.
+#[derive(Debug, Default)]
+pub(super) struct Duties {
+    /// It connects the tree's sockets to this port of the loopback address.
+    pub(super) proxy: Option<u16>,
+    /// It writes down what the tree uses.
+    pub(super) watch: Option<Watch>,
 }
 
 /// What was refused.
@@ -27,6 +43,8 @@ pub(crate) enum Refusal {
     Call(u32),
     /// One more process or thread.
     Process,
+    /// A socket of the machine. Looking up a name tries that, too, for a service that few machines have.
+    Local,
 }
 
 impl Refusal {
@@ -35,11 +53,16 @@ impl Refusal {
         match self {
             Refusal::Call(number) => number,
             Refusal::Process => u32::MAX,
+            Refusal::Local => u32::MAX - 1,
         }
     }
 
     pub(crate) fn unpack(number: u32) -> Refusal {
-        if number == u32::MAX { Refusal::Process } else { Refusal::Call(number) }
+        match number {
+            u32::MAX => Refusal::Process,
+            number if number == u32::MAX - 1 => Refusal::Local,
+            number => Refusal::Call(number),
+        }
     }
 
     /// What was refused, after "refused".
@@ -47,9 +70,16 @@ impl Refusal {
         match self {
             Refusal::Call(number) => calls::name(c_long::from(number)),
             Refusal::Process => "one more process: it has as many as a sandbox allows",
+            Refusal::Local => LOCAL_SOCKET,
         }
     }
 }
+
+/// How a refused socket of the machine is told.
+pub const LOCAL_SOCKET: &str = "a socket of this machine";
+
+/// The keeper serves others: nobody waits longer for a proxy that is on this machine.
+const CONNECTING: Duration = Duration::from_millis(200);
 
 /// While a tree is at its limit its processes are not counted for each that it tries to make: a bomb
 /// would keep the keeper busy.
@@ -65,8 +95,8 @@ pub(super) fn is_available() -> bool {
 }
 
 impl Listener {
-    pub(super) fn new(fd: OwnedFd) -> Listener {
-        Listener { fd, allowed: 0, full_until: None, reported: Vec::new() }
+    pub(super) fn new(fd: OwnedFd, duties: Duties) -> Listener {
+        Listener { fd, allowed: 0, full_until: None, reported: Vec::new(), duties }
     }
 
     /// Readable when something is asked.
@@ -85,19 +115,65 @@ impl Listener {
             self.send(asked.id, 0, CONTINUE);
             return None;
         }
+        if let Some(watch) = self.duties.watch.as_mut().filter(|_| Watch::is_about(call)) {
+            watch.note(Asker(asked.pid), call, &asked.data.args);
+            self.send(asked.id, 0, CONTINUE);
+            return None;
+        }
+        if let Some(port) = self.duties.proxy.filter(|_| call == libc::SYS_connect)
+            && let Some(connected) = self.connect(&asked, port)
+        {
+            self.send(asked.id, connected.err().map_or(0, |errno| -errno.raw_os_error()), 0);
+            return None;
+        }
+        let is_local = call == libc::SYS_socket
+            && asked.data.args[0] & u64::from(u32::MAX) == u64::from(libc::AF_UNIX.cast_unsigned());
         let refusal = match (is_fork, u32::try_from(call)) {
+            _ if is_local => Refusal::Local,
             (false, Ok(number)) => Refusal::Call(number),
             _ => Refusal::Process,
         };
         let error = match call {
             _ if is_fork => libc::EAGAIN,
-            libc::SYS_socket | libc::SYS_socketpair => libc::EACCES,
+            libc::SYS_socket | libc::SYS_socketpair | libc::SYS_connect => libc::EACCES,
             _ => libc::EPERM,
         };
         self.send(asked.id, -error, 0);
         let is_new = !self.reported.contains(&refusal);
         self.reported.extend(is_new.then_some(refusal));
         is_new.then_some(refusal)
+    }
+
+    /// Connects a socket of the tree to the proxy, if that is where it is to lead; else `None`. It is the keeper
+    /// that connects, to an address of its own: one in the server's memory could be changed after it was looked at.
+    fn connect(&self, asked: &libc::seccomp_notif, port: u16) -> Option<Result<(), Errno>> {
+        let asker = Asker(asked.pid);
+        let [socket, address, length, ..] = asked.data.args;
+        let proxy = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let target = asker.target(address, length)?;
+        if target != SocketTarget::Net(proxy) {
+            return None;
+        }
+        let socket = match asker.descriptor(socket) {
+            Ok(socket) if self.is_waiting(asked.id) => socket,
+            Ok(_) => return Some(Err(Errno::INTR)),
+            Err(error) => return Some(Err(Errno::from_io_error(&error).unwrap_or(Errno::BADF))),
+        };
+        let usual = socket_timeout(&socket, Timeout::Send).ok().flatten();
+        let bounded = set_socket_timeout(&socket, Timeout::Send, Some(CONNECTING));
+        let connected = bounded.and_then(|()| rustix::net::connect(&socket, &proxy));
+        // Whether that fails or not: the socket is the server's.
+        let _ = set_socket_timeout(&socket, Timeout::Send, usual);
+        Some(connected)
+    }
+
+    /// Whether who asked still waits, and its number is still its own.
+    fn is_waiting(&self, id: u64) -> bool {
+        // SAFETY: the number is what this request is for, and lives.
+        let result = unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id)
+        };
+        result == 0
     }
 
     fn may_grow(&mut self, most: usize, count: impl FnOnce() -> usize) -> bool {
@@ -154,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_tree_grows_to_its_limit_and_is_not_counted_each_time() {
-        let mut listener = Listener::new(pipe().unwrap().0.into());
+        let mut listener = Listener::new(pipe().unwrap().0.into(), Duties::default());
         let (mut made, mut counts) = (0, 0);
         while listener.may_grow(64, || {
             counts += 1;

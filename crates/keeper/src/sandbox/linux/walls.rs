@@ -15,8 +15,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use super::filter::{self, Asking, Program};
 use super::landlock::Ruleset;
-use super::listener::Listener;
+use super::listener::{Duties, Listener};
 use super::support::{Support, support};
+use super::watch::Watch;
 use crate::sandbox::carve::carve;
 use crate::sandbox::rules::{Access, AllowedPath, Network, Sandbox};
 use crate::{descriptors, limits};
@@ -28,6 +29,8 @@ pub(crate) struct Walls {
     program: Filter,
     /// Through which the child hands over the listener of its filter; its end and the keeper's.
     handover: Option<(UnixStream, UnixStream)>,
+    /// What the keeper does for the tree.
+    duties: Duties,
 }
 
 struct Filter(Program);
@@ -45,13 +48,22 @@ impl Walls {
         if sandbox.required && !support.is_full() {
             return Err(io::Error::from_raw_os_error(libc::ENOTSUP));
         }
-        let ruleset = support.landlock.map(|version| ruleset(version, sandbox, private));
+        // Who is watched is to use what it likes.
+        let guarded = support.landlock.filter(|_| sandbox.watched.is_none());
+        let ruleset = guarded.map(|version| ruleset(version, sandbox, private));
+        let duties = Duties {
+            proxy: match sandbox.network {
+                Network::Proxy(port) => Some(port),
+                Network::Open | Network::None => None,
+            },
+            watch: sandbox.watched.as_deref().map(Watch::open).transpose()?,
+        };
         let (asking, handover) = match support {
             Support { notices: true, .. } => (Asking::Keeper, Some(UnixStream::pair()?)),
             Support { notices: false, .. } => (Asking::Nobody, None),
         };
         let program = Filter(filter::program(sandbox, asking));
-        Ok(Walls { ruleset: ruleset.transpose()?, program, handover })
+        Ok(Walls { ruleset: ruleset.transpose()?, program, handover, duties })
     }
 
     /// Holds the calling process and all it starts. In the child, before exec: system calls only.
@@ -59,7 +71,6 @@ impl Walls {
         // What it makes is for its user only.
         umask(Mode::from_raw_mode(0o077));
         bound()?;
-        keep_descriptors();
         // Without this neither of the other two is allowed, and programs could raise their rights.
         control(libc::PR_SET_NO_NEW_PRIVS, 1)?;
         drop_capabilities()?;
@@ -74,7 +85,7 @@ impl Walls {
     pub(crate) fn listener(self) -> Option<Listener> {
         let (_, keepers) = self.handover?;
         let (_, mut passed) = descriptors::receive(&keepers, &mut [0]).ok()?;
-        passed.pop().map(Listener::new)
+        passed.pop().map(|fd| Listener::new(fd, self.duties))
     }
 
     fn filter(&self) -> Result<(), Errno> {
@@ -139,15 +150,6 @@ fn drop_capabilities() -> Result<(), Errno> {
     if result == 0 && held == none { Ok(()) } else { Err(refused) }
 }
 
-/// Nothing above standard error is inherited, whatever our own starter has left open: an open file is used
-/// without asking Landlock.
-fn keep_descriptors() {
-    // SAFETY: sets a flag that matters at the next exec only. Every kernel that has Landlock knows the call.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-    }
-}
-
 /// What one process may take.
 fn bound() -> Result<(), Errno> {
     let most = |resource, most: u64| {
@@ -167,7 +169,7 @@ fn last_errno() -> Errno {
 }
 
 fn ruleset(version: u32, sandbox: &Sandbox, private: &Path) -> io::Result<Ruleset> {
-    let ruleset = Ruleset::new(version, sandbox.network == Network::None)?;
+    let ruleset = Ruleset::new(version, sandbox.network != Network::Open)?;
     let resolved =
         |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|it| resolve(it)).collect() };
     let (hidden, never) = (resolved(&sandbox.hidden), resolved(&sandbox.never));
