@@ -25,6 +25,7 @@ mod lock;
 mod login;
 mod own_files;
 mod pins;
+mod policy;
 mod pump;
 mod registry;
 mod router;
@@ -64,10 +65,11 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
+pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, SandboxPolicy,
-    SandboxReport, State, Status, TOLD, client_tls,
+    SandboxReport, State, Status, TOLD, ToolAnnotations, client_tls,
 };

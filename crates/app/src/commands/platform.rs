@@ -12,6 +12,7 @@ use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::Llm;
 use trunkline_control::net::ModelPlace;
+use trunkline_control::policies::PolicyHolder;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
     AuditSettings, ControlPlane, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, Settings,
@@ -53,6 +54,7 @@ pub(super) fn settings(
     flags: &PlatformFlags,
     admission: Admission<'_>,
     address: SocketAddr,
+    policies: Arc<PolicyHolder>,
     environment: &Environment,
 ) -> Result<Settings, String> {
     let PlatformPaths { data_dir, store, key } = PlatformPaths::at(&flags.place, environment)?;
@@ -101,6 +103,7 @@ pub(super) fn settings(
         tracer: None,
         llm: llm(&flags.models, environment)?,
         embeddings: embeddings(&flags.models, environment)?,
+        policies,
     })
 }
 

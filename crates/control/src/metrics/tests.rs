@@ -149,6 +149,8 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         tokens_refused: 9,
         traces_dropped: 6,
         events_lost: 8,
+        policy_refusals: 11,
+        policies: 12,
         limited: &[LimitedCalls { scope: "tool", limit: "open_calls", count: 10 }],
     };
     let families = read(&expose(&metrics, &platform, |_| true));
@@ -174,6 +176,8 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_audit_lost_total", &[], 5.0),
         ("trunkline_traces_dropped_total", &[], 6.0),
         ("trunkline_events_lost_total", &[], 8.0),
+        ("trunkline_policy_refusals_total", &[], 11.0),
+        ("trunkline_policies", &[], 12.0),
         ("trunkline_limited_total", &[("scope", "tool"), ("limit", "open_calls")], 10.0),
     ] {
         let found = value(&families, name, labels);

@@ -120,6 +120,8 @@ impl OverviewService {
         let limited = self.live.fleet().map(Fleet::limited_calls).unwrap_or_default();
         let measured = Measured {
             limited: &limited,
+            policy_refusals: self.settings.policies.refused(),
+            policies: self.settings.policies.current().infos().count() as u64,
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,
