@@ -104,7 +104,13 @@ fn whole(value: f64) -> Option<i64> {
 mod tests {
     use std::str::FromStr;
 
+    use cedar_policy::{Context, EvalResult};
+
     use super::*;
+
+    fn evaluated(value: RestrictedExpression) -> Option<EvalResult> {
+        Context::from_pairs([("value".to_owned(), value)]).unwrap().get("value")
+    }
 
     #[test]
     fn json_becomes_what_cedar_has_a_type_for() {
@@ -116,11 +122,7 @@ mod tests {
             (r#"{"a":null,"b":[1,null,"x",[2]],"c":{"d":null}}"#, r#"{"b":[1,"x",[2]],"c":{}}"#),
         ] {
             let expected = RestrictedExpression::from_str(cedar).unwrap();
-            assert_eq!(
-                format!("{:?}", record(json.as_bytes()).unwrap()),
-                format!("{expected:?}"),
-                "{json}"
-            );
+            assert_eq!(evaluated(record(json.as_bytes()).unwrap()), evaluated(expected), "{json}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `PolicyHolder`: the policies of all sources as an immutable snapshot, and a version that changes with it.
+//! `PolicyHolder`: the policies of all files as an immutable snapshot, and a version that changes with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ const MOST_CALLERS: usize = 4_096;
 #[derive(Debug, Default)]
 pub struct PolicyHolder {
     groups: GroupsClaim,
-    /// Held while the policies are read and replaced: two changes at once must both be in the result.
-    sources: Mutex<PolicySources>,
+    /// Held while the policies are read and replaced: two changes at once must not mix.
+    files: Mutex<Vec<PolicySource>>,
     /// A leaf lock, held for a clone.
     current: RwLock<Arc<Policies>>,
     version: AtomicU64,
@@ -35,12 +35,6 @@ pub struct PolicyHolder {
     refused: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct PolicySources {
-    files: Vec<PolicySource>,
-    stored: Vec<PolicySource>,
-}
-
 impl PolicyHolder {
     pub fn new(groups: GroupsClaim) -> Arc<Self> {
         Arc::new(Self { groups, ..Self::default() })
@@ -48,37 +42,17 @@ impl PolicyHolder {
 
     /// These are the files from now on; or everything is as before, and what is wrong.
     pub fn set_files(&self, files: Vec<PolicySource>) -> Result<(), Vec<PolicyFault>> {
-        self.set(|sources| sources.files = files)
-    }
-
-    /// These are the records of the store from now on; or everything is as before, and what is wrong.
-    pub fn set_stored(&self, stored: Vec<PolicySource>) -> Result<(), Vec<PolicyFault>> {
-        self.set(|sources| sources.stored = stored)
-    }
-
-    /// Would the policies be right with these records of the store?
-    pub fn check_stored(&self, stored: &[PolicySource]) -> Result<(), Vec<PolicyFault>> {
-        let sources = self.sources.lock();
-        let all: Vec<_> = sources.files.iter().chain(stored).cloned().collect();
-        Policies::read(&all).map(drop)
-    }
-
-    fn set(&self, change: impl FnOnce(&mut PolicySources)) -> Result<(), Vec<PolicyFault>> {
-        let mut sources = self.sources.lock();
-        let mut wanted =
-            PolicySources { files: sources.files.clone(), stored: sources.stored.clone() };
-        change(&mut wanted);
-        if (&wanted.files, &wanted.stored) == (&sources.files, &sources.stored) {
+        let mut held = self.files.lock();
+        if *held == files {
             return Ok(());
         }
-        let all: Vec<_> = wanted.files.iter().chain(&wanted.stored).cloned().collect();
-        let policies = Policies::read(&all)?;
+        let policies = Policies::read(&files)?;
         tell(&policies);
         // Relaxed: read with the version, which is published below.
         self.has_had.fetch_or(!policies.is_empty(), Ordering::Relaxed);
         *self.current.write() = Arc::new(policies);
-        *sources = wanted;
-        drop(sources);
+        *held = files;
+        drop(held);
         self.publish();
         Ok(())
     }
