@@ -29,6 +29,7 @@ mod pins;
 mod platform;
 mod platform_foreign;
 mod platform_issuer;
+mod policies;
 mod readme;
 mod real;
 mod relay;

@@ -50,7 +50,7 @@ fn packages() -> Result<BTreeSet<(String, String)>, String> {
 /// Does this expression (SPDX; older packages write `/` for `OR`) leave a way that is allowed?
 fn permits(licence: &str, allowed: &[&str]) -> bool {
     let text = licence.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    // `A WITH B` is a licence of its own, which is in no list.
+    // `A WITH B` is a licence of its own.
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut words = words.as_slice();
     let permitted = any(&mut words, allowed);
@@ -80,11 +80,12 @@ fn one(words: &mut &[&str], allowed: &[&str]) -> bool {
     }
     let Some((first, rest)) = words.split_first() else { return false };
     *words = rest;
-    let has_exception = take(words, "WITH");
-    if has_exception {
-        *words = words.get(1..).unwrap_or_default();
+    if take(words, "WITH") {
+        let Some((exception, rest)) = words.split_first() else { return false };
+        *words = rest;
+        return allowed.contains(&format!("{first} WITH {exception}").as_str());
     }
-    allowed.contains(first) && !has_exception
+    allowed.contains(first)
 }
 
 fn take(words: &mut &[&str], word: &str) -> bool {

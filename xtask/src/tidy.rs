@@ -23,7 +23,8 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("gateway", &["catalog", "http", "keeper", "search", "wire"]),
     ("search", &["wire"]),
     ("store", &["http"]),
-    ("control", &["catalog", "gateway", "http", "search", "store", "wire"]),
+    ("policy", &[]),
+    ("control", &["catalog", "gateway", "http", "policy", "search", "store", "wire"]),
     ("dashboard", &["catalog", "control", "gateway", "http", "wire"]),
     (
         "app",
@@ -34,6 +35,7 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
             "gateway",
             "http",
             "keeper",
+            "policy",
             "search",
             "store",
             "wire",

@@ -23,6 +23,7 @@ mod nesting;
 mod openness;
 mod own_config;
 mod pins;
+mod policy_files;
 mod rest;
 mod scan_view;
 mod schema;
@@ -116,6 +117,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Key(key) => commands::maintain::key(&key, environment),
         Command::Secret(secret) => commands::secret::run(&secret, environment),
         Command::Check(check) => commands::check::run(&check, environment),
+        Command::Policy(policy) => commands::policy::run(&policy),
         Command::Scan(scan) => commands::scan::run(&scan, environment),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, environment),
         Command::Setup(setup) => commands::setup::run(&setup, environment),

@@ -257,6 +257,7 @@ pub(crate) fn remote_options(
             exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
             preset: wanted.servers.preset.clone(),
             pins: None,
+            grant: None,
         },
         info: wanted.face(),
         limits: wanted.limits(),

@@ -13,7 +13,7 @@ pub mod scan;
 mod template;
 
 pub use assemble::{
-    Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Route, Scope,
+    Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Route, Scope, SeenParts,
     SubtoolRefusal, ToolOrigin, ToolRoute, custom_tools,
 };
 pub use instructions::{ServerWords, instructions};

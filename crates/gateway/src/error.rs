@@ -8,6 +8,7 @@ use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_in
 
 use crate::era::Era;
 use crate::limiter::{LimitScope, Overrun};
+use crate::policy::SharedRefusal;
 
 // Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves
 // (JSON-RPC 2.0, 5.1). Each means one thing; docs/errors.md lists them.
@@ -26,6 +27,7 @@ const SESSION_ENDED: i32 = -31009;
 const TOO_MANY_SUBSCRIPTIONS: i32 = -31015;
 /// A limit of rates, open calls or bytes is reached.
 pub(crate) const LIMITED: i32 = -31016;
+const FORBIDDEN: i32 = -31013;
 /// To a server: its question was not answered in time.
 pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
@@ -146,9 +148,10 @@ pub(crate) enum CallError {
          bytes of URIs; unsubscribe from some first"
     )]
     TooManySubscriptions { uris: usize, bytes: usize },
-    /// More than a caller, a server, a tool or an address may have.
     #[error("{0}")]
     Limited(Box<Overrun>),
+    #[error("not allowed here: {}; the request did not run", .0.words())]
+    Forbidden(SharedRefusal),
     /// A mistake of ours.
     #[error(
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
@@ -253,6 +256,7 @@ impl CallError {
             Self::SessionEnded { .. } => SESSION_ENDED,
             Self::TooManySubscriptions { .. } => TOO_MANY_SUBSCRIPTIONS,
             Self::Limited(_) => LIMITED,
+            Self::Forbidden(_) => FORBIDDEN,
             Self::Internal(_) => INTERNAL_ERROR,
         }
     }
@@ -295,6 +299,7 @@ impl CallError {
             | Self::TurnedOut
             | Self::TooManySubscriptions { .. }
             | Self::Limited(_)
+            | Self::Forbidden(_)
             | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -373,6 +378,7 @@ impl CallError {
                 return [&b"{\"uri\":"[..], &encode(uri), b"}"].concat();
             }
             Self::Limited(overrun) => return limited(overrun),
+            Self::Forbidden(refusal) => return refusal.data(),
             _ if self.blame() == Blame::Client => return Vec::new(),
             _ => {}
         }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::lock::{Mutex, rank};
+use crate::policy::PolicyRefusal;
 
 /// Something that has happened.
 #[derive(Clone, Debug)]
@@ -59,6 +60,8 @@ pub struct RequestEnded {
     pub server: Option<Arc<str>>,
     pub who: Arc<str>,
     pub outcome: Outcome,
+    /// Why policies refuse it, if they do.
+    pub forbidden: Option<Arc<PolicyRefusal>>,
     pub ended: Instant,
     pub duration: Duration,
     /// SHA-256 of the params as they were written.
@@ -216,6 +219,7 @@ mod tests {
             server: None,
             who: who.into(),
             outcome: Outcome::Refused,
+            forbidden: None,
             ended: Instant::now(),
             duration: Duration::ZERO,
             params_hash: [0; 32],

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::limiter::{Allowance, CallerAccount, Limiter};
+use crate::policy::PolicyGrant;
 
 /// Decides who may speak MCP here. Asked on the thread that moves bytes, so that nothing in it may
 /// wait: what takes time is a `Later`.
@@ -135,6 +136,11 @@ pub trait Grant: Debug + Send + Sync {
 
     /// Equal numbers mean equal rights; one that was used is not used for others.
     fn id(&self) -> u64;
+
+    /// What policies say besides; `allows` and `all_of` know it already. `None`: there are none.
+    fn policies(&self) -> Option<&dyn PolicyGrant> {
+        None
+    }
 }
 
 #[cfg(test)]

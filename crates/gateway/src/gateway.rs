@@ -21,6 +21,7 @@ use crate::deadlines::Deadlines;
 use crate::events::EventSink;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions, socket::SocketOrder};
+use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
 use crate::limiter::Limiter;
@@ -75,6 +76,8 @@ pub struct ShownTools {
     pub preset: Option<String>,
     /// Keeps what was approved of their definitions; `None`: nothing is pinned.
     pub pins: Option<Arc<dyn PinHome>>,
+    /// What clients may see and use of which nobody asks who they are; `None`: everything.
+    pub grant: Option<Arc<dyn Grant>>,
 }
 
 #[derive(Debug)]
@@ -148,9 +151,9 @@ impl Gateway {
             ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let ShownTools { exposure, preset, .. } = options.shown;
+        let ShownTools { exposure, preset, grant, .. } = options.shown;
         let any = View::new(Arc::clone(&registry), options.naming).exposing(exposure);
-        let any = any.preset(preset.map(Arc::from));
+        let any = any.preset(preset.map(Arc::from)).granted(grant);
         let fleet = Fleet::new(registry, supervisor, provisions, &options.info, Views::new(any));
         fleet.apply(options.servers, options.custom);
         let mut housekeeping = JoinSet::new();

@@ -25,6 +25,7 @@ mod lock;
 mod login;
 mod own_files;
 mod pins;
+mod policy;
 mod pump;
 mod registry;
 mod result_scan;
@@ -69,11 +70,12 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
+pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 pub use result_scan::ResultScans;
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, RunPolicy, SandboxPolicy,
-    SandboxReport, State, Status, TOLD, client_tls, is_broad, package_root,
+    SandboxReport, State, Status, TOLD, ToolAnnotations, client_tls, is_broad, package_root,
 };

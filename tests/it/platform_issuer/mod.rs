@@ -7,6 +7,7 @@ mod good;
 mod issuer;
 mod keys;
 mod metadata;
+mod policies;
 mod signer;
 
 use std::process::Command;

@@ -145,6 +145,10 @@ pub(crate) struct Serve {
     /// [default: standard for a platform, else off]
     #[arg(long, value_name = "PROFILE", value_parser = sandbox)]
     pub(crate) sandbox: Option<SandboxProfile>,
+    /// Who may see and use what: a file with Cedar policies, or a directory with `*.cedar`, besides what the
+    /// config names (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) policies: Vec<PathBuf>,
     /// Send traces of calls to the OpenTelemetry collector at URL, over OTLP/HTTP
     /// [default: `$OTEL_EXPORTER_OTLP_ENDPOINT`, or none]
     #[arg(long, value_name = "URL", value_parser = url)]

@@ -9,6 +9,7 @@ mod install;
 mod login;
 mod own;
 mod platform;
+mod policy;
 mod remote;
 mod review;
 mod sandbox;
@@ -36,6 +37,7 @@ pub(crate) use platform::{
     Audit, AuditCommand, ExportAudit, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs,
     ModelFlags, PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
 };
+pub(crate) use policy::{PolicyArgs, PolicyCommand, TestPolicies};
 pub(crate) use remote::{
     AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
@@ -108,6 +110,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Look for texts that lie in what servers tell models: hidden characters, instructions, look-alikes
     Scan(Scan),
+    /// Read policies, test one decision, print their schema
+    Policy(PolicyArgs),
     /// Look for what may go wrong, and say what to do about it
     Doctor(Doctor),
     /// Move the servers of all your clients behind Trunkline (with backups), and check them

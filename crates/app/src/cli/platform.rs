@@ -107,6 +107,15 @@ pub(crate) struct IssuerFlags {
     /// What tokens must be meant for (repeatable) [default: the public address of /mcp]
     #[arg(long, value_name = "URL", requires = "issuer", help_heading = "Platform")]
     pub(crate) audience: Vec<String>,
+    /// The claim of tokens whose elements are the user's groups in policies
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "issuer",
+        default_value = "groups",
+        help_heading = "Platform"
+    )]
+    pub(crate) groups_claim: String,
     /// How clients reach this Trunkline, if that is not the address it listens on
     #[arg(
         long, value_name = "URL", value_parser = url, help_heading = "Platform"

@@ -16,6 +16,7 @@ mod one_shot;
 mod output;
 pub(crate) mod own;
 mod platform;
+pub(crate) mod policy;
 pub(crate) mod prompts;
 mod reload;
 pub(crate) mod resources;

@@ -13,6 +13,7 @@ use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::{Llm, SecondOpinions};
 use trunkline_control::net::ModelPlace;
+use trunkline_control::policies::PolicyHolder;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
     AuditSettings, ControlPlane, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, Settings,
@@ -56,6 +57,7 @@ pub(super) fn settings(
     flags: &PlatformFlags,
     admission: Admission<'_>,
     address: SocketAddr,
+    policies: Arc<PolicyHolder>,
     environment: &Environment,
 ) -> Result<Settings, String> {
     let PlatformPaths { data_dir, store, key } = PlatformPaths::at(&flags.place, environment)?;
@@ -110,6 +112,7 @@ pub(super) fn settings(
             .map(SecondOpinions::new),
         llm,
         embeddings: embeddings(&flags.models, environment)?,
+        policies,
     })
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Reload<'r> {
     /// SIGHUP reads the config again, whether or not the file has changed.
     hangup: Option<Signal>,
     told: ReportedWarnings,
+    /// Where the config had policies when it was first read.
+    policies: Option<String>,
     /// Told which variables an edited config has looked up, before it is applied.
     on_variables: Option<VariablesHook<'r>>,
 }
@@ -94,6 +96,7 @@ impl<'r> Reload<'r> {
             watched,
             hangup: None,
             told: ReportedWarnings::default(),
+            policies: None,
             on_variables: None,
         }
     }
@@ -134,6 +137,11 @@ impl<'r> Reload<'r> {
         };
         let config = settings::load_with(path, self.wanted, self.environment, &look_up);
         (config, used.into_inner())
+    }
+
+    /// The config had policies there.
+    pub(super) fn with_policies(self, policies: Option<String>) -> Self {
+        Self { policies, ..self }
     }
 
     /// From now on SIGHUP asks for the config to be read again.
@@ -178,6 +186,13 @@ impl<'r> Reload<'r> {
                     }
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");
+                    }
+                    if config.policies != self.policies {
+                        self.policies.clone_from(&config.policies);
+                        tracing::warn!(
+                            "`policies` of the config has changed: restart Trunkline to use it; until then the \
+                             policies of the start hold"
+                        );
                     }
                     match apply(config.servers, config.custom, config.limits) {
                         Some(applied) => tracing::info!("{}", news(&applied)),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use trunkline_catalog::config::SandboxProfile;
+use trunkline_control::policies::{GroupsClaim, PolicyHolder};
 use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
@@ -26,6 +27,7 @@ use crate::environment::Environment;
 use crate::listen::Guarded;
 use crate::logging::NOTICE;
 use crate::openness::{AccessFlags, Openness};
+use crate::policy_files::{self, PolicyFiles};
 use crate::settings::{self, StartOptions, TOKEN};
 use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins, walls};
 
@@ -111,10 +113,13 @@ async fn listen(
         true => Reload::prepare_named(&wanted, environment),
         false => Reload::prepare(&wanted, environment),
     };
-    let options = match reload
-        .first(serve.platform.is_wanted())
-        .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
-    {
+    let (path, config) = match reload.first(serve.platform.is_wanted()) {
+        Ok(read) => read,
+        Err(error) => return refuse(&error, environment),
+    };
+    let policy_files = PolicyFiles::named((&path, config.policies.as_deref()), &serve.policies);
+    let reload = reload.with_policies(config.policies.clone());
+    let options = match settings::options(&wanted, &path, config, environment) {
         // A platform has a store; what it remembers does not belong into a user's cache.
         Ok(options) => {
             Options { listings: listings.filter(|_| !serve.platform.is_wanted()), ..options }
@@ -127,7 +132,15 @@ async fn listen(
     };
     let sandbox = usual_sandbox(serve, serve.platform.is_wanted());
     let admission = platform::Admission { token: token.as_ref(), openness, sandbox };
-    let platform = wanted_platform(serve, admission, address, environment);
+    let mut options = options;
+    let policies = match loaded_policies(serve, &policy_files, &mut options, token.is_some()) {
+        Ok(policies) => policies,
+        Err(what) => {
+            logging::told(&what);
+            return console::problem(&format!("error: {what}\n"), USAGE);
+        }
+    };
+    let platform = wanted_platform(serve, (admission, policies.clone()), address, environment);
     let traced = traces::wanted(serve.otlp_endpoint.as_ref(), environment);
     let (platform, traced) = match (platform, traced) {
         (Ok(platform), Ok(traced)) => (platform, traced),
@@ -145,7 +158,8 @@ async fn listen(
     let options = walled(serve, platform.as_ref(), options);
     let front = front(serve, listener, token, environment);
     let pins = pins::home(environment).filter(|_| platform.is_none());
-    let plan = ServePlan { platform, traced, options, front, pins };
+    let plan =
+        ServePlan { platform, traced, options, front, pins, policies: (policy_files, policies) };
     // Boxed: by far the largest future here, and the caller holds the others (clippy::large_futures).
     let served = Box::pin(plan.serve(reload, signals, || ready(address, greet))).await;
     match served {
@@ -182,6 +196,7 @@ struct ServePlan {
     front: HttpOptions,
     /// Where it is kept what was approved, if that is in files.
     pins: Option<PinFiles>,
+    policies: (PolicyFiles, Option<Arc<PolicyHolder>>),
 }
 
 impl ServePlan {
@@ -192,7 +207,8 @@ impl ServePlan {
         signals: Option<Signals>,
         ready: impl FnOnce(),
     ) -> io::Result<()> {
-        let Self { platform, traced, mut options, mut front, pins } = self;
+        let Self { platform, traced, mut options, mut front, pins, policies } = self;
+        let (policy_files, policies) = policies;
         let mut signals = signals.map_or_else(|| Signals::new(OnHangup::Reload), Ok)?;
         // Heard from here on: one that comes before everything runs is not lost.
         let reload = reload.on_hangup()?;
@@ -220,6 +236,7 @@ impl ServePlan {
         front.signals = Some(signals);
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
+        policy_files::attach(policies.as_ref(), &fleet);
         let platform = pending.map(|pending| pending.attend(fleet.clone()));
         ready();
         let apply = |servers, custom, limits| {
@@ -236,10 +253,24 @@ impl ServePlan {
             served = gateway.serve_http(front) => served,
             never = reload.run(apply) => match never {},
             never = pins::follow(pins, &fleet) => match never {},
+            never = policy_files.follow(policies.as_ref()) => match never {},
             never = memory::give_back() => match never {},
         };
         close(platform.as_ref(), tracer.as_ref()).await;
         served
+    }
+}
+
+/// A platform always has a holder, because policies may come over REST; elsewhere there is one if files are named.
+fn loaded_policies(
+    serve: &Serve,
+    files: &PolicyFiles,
+    options: &mut Options,
+    has_token: bool,
+) -> Result<Option<Arc<PolicyHolder>>, String> {
+    match serve.platform.is_wanted() {
+        true => files.load(GroupsClaim(serve.platform.issuer.groups_claim.clone())).map(Some),
+        false => files.narrow(options, has_token),
     }
 }
 
@@ -309,12 +340,15 @@ fn origins(serve: &Serve) -> Vec<String> {
 /// What the platform is told, if there is to be one.
 fn wanted_platform(
     serve: &Serve,
-    admission: platform::Admission<'_>,
+    (admission, policies): (platform::Admission<'_>, Option<Arc<PolicyHolder>>),
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Option<Settings>, String> {
     if serve.platform.is_wanted() {
-        return platform::settings(&serve.platform, admission, address, environment).map(Some);
+        let policies = policies.unwrap_or_default();
+        let settings =
+            platform::settings(&serve.platform, admission, address, policies, environment);
+        return settings.map(Some);
     }
     match &serve.platform.issuer.issuer {
         None => Ok(None),

@@ -14,6 +14,7 @@ use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse};
 use crate::commands::stdio::{self, run_policy};
 use crate::environment::Environment;
+use crate::policy_files::{self, PolicyFiles};
 use crate::settings::{self, StartOptions};
 use crate::shared::runtime::{
     Attendance, OwnSocket, ProgramFile, Reception, TAKEN, detach, forget_logs,
@@ -37,8 +38,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
     };
     let program = ProgramFile::running();
-    let notices = broadcast::Sender::new(NOTICES);
-    let logs = socket.logs();
+    let (notices, logs) = (broadcast::Sender::new(NOTICES), socket.logs());
     if let Err(error) =
         logging::start_runtime(&asked.stdio.servers.log, environment, &logs, notices.clone())
     {
@@ -53,7 +53,9 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Err(error) => return refuse(&error, environment),
     };
     let inputs = inputs(&socket, &asked.stdio, (&path, &config, &first_used), environment);
-    let options = match settings::options(&wanted, &path, config, environment) {
+    let policy_files = PolicyFiles::named((&path, config.policies.as_deref()), &[]);
+    let reload = reload.with_policies(config.policies.clone());
+    let mut options = match settings::options(&wanted, &path, config, environment) {
         Ok(options) => {
             let listings = listing_cache::listings_for(Some(&path), environment);
             let run = run_policy(wanted.restart, listings.is_some());
@@ -61,6 +63,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         }
         Err(error) => return refuse(&error, environment),
     };
+    let Ok(policies) = policy_files.narrow_or_tell(&mut options) else { return USAGE };
     let served = block_on(async {
         let attendance = Arc::new(Attendance::default());
         let parting = Arc::clone(&attendance);
@@ -74,6 +77,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         });
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
+        policy_files::attach(policies.as_ref(), &fleet);
         let (orders, ordered) = mpsc::channel(ORDERS);
         let reception = Reception {
             fleet: fleet.clone(),
@@ -96,6 +100,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
             received = reception.receive(socket) => match received? {},
             never = reload.run(apply) => match never {},
             never = pins::follow(pins::home(environment), &fleet) => match never {},
+            never = policy_files.follow(policies.as_ref()) => match never {},
             never = memory::give_back() => match never {},
         }
     });

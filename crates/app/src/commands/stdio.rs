@@ -9,6 +9,7 @@ use crate::cli::Stdio;
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
+use crate::policy_files::{self, PolicyFiles};
 use crate::settings::{self, StartOptions};
 use crate::shared::{self, Fronted};
 use crate::{OK, USAGE, console, listing_cache, pins};
@@ -31,18 +32,23 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     let listings = listing_cache::listings_for(file.as_deref(), environment);
     let listings = listings.filter(|_| !stdio.simple);
     let mut reload = Reload::prepare(&wanted, environment);
-    let options = match reload
-        .first(false)
-        .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
-    {
+    let (path, config) = match reload.first(false) {
+        Ok(read) => read,
+        Err(error) => return refuse(&error, environment),
+    };
+    let policy_files = PolicyFiles::named((&path, config.policies.as_deref()), &[]);
+    let reload = reload.with_policies(config.policies.clone());
+    let mut options = match settings::options(&wanted, &path, config, environment) {
         Ok(options) => {
             Options { run: run_policy(wanted.restart, listings.is_some()), listings, ..options }
         }
         Err(error) => return refuse(&error, environment),
     };
+    let Ok(policies) = policy_files.narrow_or_tell(&mut options) else { return USAGE };
     let served = block_on(async {
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
+        policy_files::attach(policies.as_ref(), &fleet);
         let apply = |servers, custom, limits| {
             fleet.set_limits(limits);
             Some(fleet.apply(servers, custom))
@@ -51,6 +57,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
             served = gateway.serve_stdio() => served,
             never = reload.run(apply) => match never {},
             never = pins::follow(pins::home(environment), &fleet) => match never {},
+            never = policy_files.follow(policies.as_ref()) => match never {},
         }
     });
     match served.and_then(|served| served) {

@@ -73,6 +73,14 @@ impl Watch {
         }
     }
 
+    /// Returns when something has happened in a directory on the file's path, or after a while: whoever watches
+    /// several files looks at them itself.
+    pub(crate) async fn stirred(&mut self) {
+        self.waker.arm(&self.file);
+        self.waker.event(self.pace.look).await;
+        tokio::time::sleep(self.pace.settle / 4).await;
+    }
+
     /// The file as it is now is known: it is about to be read.
     pub(crate) fn acknowledge(&mut self) {
         self.seen = Print::take(&self.file);

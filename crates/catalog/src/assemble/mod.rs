@@ -23,7 +23,7 @@ use crate::name::Naming;
 pub use behind::{Behind, ToolOrigin};
 pub use custom::{CustomRoute, SubtoolRefusal, custom_tools};
 pub use meta::{Exposure, MetaNames, MetaTool};
-pub use offer::{Offer, Route, Scope};
+pub use offer::{Offer, Route, Scope, SeenParts};
 pub use tools::ToolRoute;
 
 /// So many names are told to somebody who has said a wrong one.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::config::{SelectedTools, ToolFilter};
-use crate::listing::{Listing, ListingEntry, ParamHeader};
+use crate::listing::{ListKind, Listing, ListingEntry, ParamHeader};
 
 /// What one server contributes.
 #[derive(Clone, Copy, Debug)]
@@ -37,17 +37,44 @@ pub enum Scope<'a> {
     Whole,
     /// These tools, by the server's own names, and nothing else of it.
     Tools(&'a BTreeSet<String>),
+    /// What policies leave of it.
+    Parts(&'a SeenParts),
+}
+
+/// What policies leave of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenParts {
+    /// By the server's own names.
+    pub tools: BTreeSet<String>,
+    /// May anything of it be seen that is no tool?
+    pub is_whole: bool,
+    /// Resources, templates and prompts that may not.
+    pub hidden: BTreeSet<(ListKind, String)>,
 }
 
 impl Scope<'_> {
     pub(super) fn is_whole(self) -> bool {
-        matches!(self, Self::Whole)
+        match self {
+            Self::Whole => true,
+            Self::Tools(_) => false,
+            Self::Parts(parts) => parts.is_whole,
+        }
+    }
+
+    /// May this resource, template or prompt be seen, if the server is whole?
+    pub(super) fn shows(self, kind: ListKind, entry: &ListingEntry) -> bool {
+        match self {
+            Self::Whole | Self::Tools(_) => true,
+            Self::Parts(parts) if parts.hidden.is_empty() => true,
+            Self::Parts(parts) => !parts.hidden.contains(&(kind, entry.name.clone())),
+        }
     }
 
     pub(super) fn has(self, tool: &str) -> bool {
         match self {
             Self::Whole => true,
             Self::Tools(tools) => tools.contains(tool),
+            Self::Parts(parts) => parts.tools.contains(tool),
         }
     }
 }

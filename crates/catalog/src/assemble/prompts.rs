@@ -32,6 +32,7 @@ impl Prompts {
             .flat_map(|(offer, listing)| {
                 iter::repeat(offer).zip(listing.entries(ListKind::Prompts))
             })
+            .filter(|(offer, prompt)| offer.scope.shows(ListKind::Prompts, prompt))
             .collect();
         let offered = prompts.iter().map(|(offer, prompt)| Identity::of(offer.key, &prompt.name));
         let known = offers

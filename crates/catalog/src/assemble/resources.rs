@@ -108,6 +108,7 @@ impl Resources {
     ) -> (Uris, ListPage) {
         let mut routes = Uris::default();
         let mut listed: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut hidden = Vec::new();
         for offer in offers {
             let entries = offer.listing.map(|listing| listing.entries(kind)).unwrap_or_default();
             let mut aliased: Vec<&str> = Vec::new();
@@ -118,10 +119,20 @@ impl Resources {
                     aliased.push(&entry.name);
                 }
                 let route = Route::to(offer.server, entry);
-                listed.push((uri.clone(), definition(naming.label(offer.key), entry, &uri)));
+                match offer.scope.shows(kind, entry) {
+                    true => {
+                        listed
+                            .push((uri.clone(), definition(naming.label(offer.key), entry, &uri)));
+                    }
+                    // Its URI stays taken: whoever sees less sees the same names.
+                    false => hidden.push(uri.clone()),
+                }
                 routes.insert(uri, route);
             }
             warnings.extend(aliases_given(kind, offer.key, &aliased));
+        }
+        for uri in hidden {
+            routes.remove(&uri);
         }
         let lines = listed.iter_mut();
         let lines = lines

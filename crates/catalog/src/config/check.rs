@@ -25,6 +25,8 @@ pub(crate) struct File {
     pub(crate) presets: Vec<String>,
     /// What callers and addresses may have.
     pub(crate) limits: SharedLimits,
+    /// Where policies are.
+    pub(crate) policies: Option<String>,
 }
 
 impl ConfigChecker<'_> {
@@ -78,7 +80,9 @@ impl ConfigChecker<'_> {
         };
         let presets = self.selections(members, &nameable, &mut servers, &mut custom);
         let limits = LimitsReader(self).shared(members, &at);
-        File { servers, custom, presets, limits }
+        let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled: false };
+        let policies = find(members, "policies").and_then(|named| reader.filled(named, &at));
+        File { servers, custom, presets, limits, policies }
     }
 
     fn servers(&mut self, node: &Node, at: &Path) -> Vec<ServerSpec> {

@@ -57,6 +57,12 @@ pub(crate) const TOP: Keys<'_> = Keys {
             "Named choices of servers and tools, for `--preset` and `clients`.",
         ),
         ConfigKey::new("clients", Takes::Clients, "What single clients are shown and not shown."),
+        ConfigKey::new(
+            "policies",
+            Takes::Filled,
+            "Who may see and use what: a file with Cedar policies, or a directory with *.cedar, relative to this \
+             file.",
+        ),
     ],
     spellings: &[
         ("mcpServers", "mcpServers"),
@@ -65,6 +71,8 @@ pub(crate) const TOP: Keys<'_> = Keys {
         ("presets", "presets"),
         ("clients", "clients"),
         ("limits", "limits"),
+        ("policies", "policies"),
+        ("policy", "policies"),
     ],
     more: &[&RUN_DEFAULTS, &ON_CHANGE_DEFAULT, &SHARED_LIMITS, &SANDBOX_DEFAULT, &SCAN_DEFAULTS],
     ..NONE

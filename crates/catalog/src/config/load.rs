@@ -31,7 +31,7 @@ pub fn load(
     let lines = Lines::new(text);
     let document = parse(text, OPTIONS).map_err(|error| not_json(source.name, text, &error))?;
     let mut checker = ConfigChecker::new(rules, environment, &lines);
-    let File { servers, custom, presets, limits } = checker.file(&document.root);
+    let File { servers, custom, presets, limits, policies } = checker.file(&document.root);
     let (problems, notes) = checker.finish();
 
     let sheet = Sheet { lines: &lines, hidden: private_parts(&document) };
@@ -41,7 +41,7 @@ pub fn load(
         let custom_at = custom.iter().map(|placed| sheet.locate(name(placed))).collect();
         let custom = custom.into_iter().map(|placed| placed.tool).collect();
         let warnings = sheet.report(source.name, warnings);
-        Ok(Config { servers, custom, presets, limits, notes, warnings, custom_at })
+        Ok(Config { servers, custom, presets, limits, policies, notes, warnings, custom_at })
     } else {
         Err(sheet.report(source.name, errors))
     }

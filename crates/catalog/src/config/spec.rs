@@ -24,6 +24,8 @@ pub struct Config {
     pub presets: Vec<String>,
     /// What callers and addresses may have.
     pub limits: SharedLimits,
+    /// Where policies are, relative to the file.
+    pub policies: Option<String>,
     /// Keys that were ignored, for a debug line each.
     pub notes: Vec<ConfigNote>,
     /// Worth a line on stderr; `render` shows them like errors.

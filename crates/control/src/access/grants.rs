@@ -17,12 +17,18 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
+use trunkline_gateway::PolicyTarget;
+
+use super::rules::Rules;
+
 /// The tools somebody may see and call. To be asked when tools are listed and when one is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grants {
     All,
     /// Those that one of the patterns matches; none if there is no pattern.
     Only(Vec<Pattern>),
+    /// What policies leave of other grants.
+    Within(Box<Self>, Rules),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +61,9 @@ impl Grants {
         match self {
             Self::All => true,
             Self::Only(patterns) => patterns.iter().any(|pattern| pattern.matches(server, tool)),
+            Self::Within(grants, Rules(rules)) => {
+                grants.allows(server, tool) && rules.shows(PolicyTarget::Tool { server, tool })
+            }
         }
     }
 
@@ -63,6 +72,7 @@ impl Grants {
         match self {
             Self::All => true,
             Self::Only(patterns) => patterns.iter().any(|pattern| pattern.server.matches(server)),
+            Self::Within(grants, Rules(rules)) => grants.touches(server) && rules.touches(server),
         }
     }
 
@@ -73,6 +83,26 @@ impl Grants {
             Self::Only(patterns) => patterns
                 .iter()
                 .any(|pattern| pattern.server.matches(server) && pattern.tool.is_everything()),
+            Self::Within(grants, Rules(rules)) => {
+                grants.all_of(server) && rules.shows(PolicyTarget::Server(server))
+            }
+        }
+    }
+
+    /// The patterns of a key; `None`: it has none, and all tools.
+    pub fn patterns(&self) -> Option<&[Pattern]> {
+        match self {
+            Self::All => None,
+            Self::Only(patterns) => Some(patterns),
+            Self::Within(grants, _) => grants.patterns(),
+        }
+    }
+
+    /// What policies say; `None`: there are none.
+    pub fn rules(&self) -> Option<&Rules> {
+        match self {
+            Self::All | Self::Only(_) => None,
+            Self::Within(_, rules) => Some(rules),
         }
     }
 

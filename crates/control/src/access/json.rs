@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use trunkline_wire::{decode, elements, is_json, members};
+use trunkline_wire::{decode, elements, encode, is_json, members};
 
 /// An object with its members as they are written.
 pub(crate) struct Object<'a> {
@@ -30,6 +30,16 @@ impl<'a> Object<'a> {
 
     pub(crate) fn raw(&self, name: &str) -> Option<&'a [u8]> {
         self.members.get(name).copied()
+    }
+
+    /// The object again, as it was written, without these members.
+    pub(crate) fn without(&self, left_out: &[&str]) -> String {
+        let kept = self.members.iter().filter(|(name, _)| !left_out.contains(&name.as_ref()));
+        let text = |(name, raw): (&Cow<'a, str>, &&'a [u8])| {
+            let name = String::from_utf8_lossy(&encode(name)).into_owned();
+            format!("{name}:{}", String::from_utf8_lossy(raw))
+        };
+        format!("{{{}}}", kept.map(text).collect::<Vec<_>>().join(","))
     }
 
     /// A member that may be missing but, if it is there, has to be what `read` makes of it.

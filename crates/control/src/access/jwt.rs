@@ -27,6 +27,8 @@ pub struct Claims {
     pub subject: String,
     pub scopes: Vec<String>,
     pub expires_at: u64,
+    /// All of them, as a JSON object, but those that differ from token to token of one login.
+    pub lasting: Arc<str>,
 }
 
 impl Claims {
@@ -83,6 +85,23 @@ const LONGEST: usize = 16 * 1024;
 
 /// How far clocks may be apart, in seconds.
 const SKEW: u64 = 60;
+
+/// Claims that say something about one token and not about whom it is for: times, numbers, hashes. A client that
+/// renews its token must stay the same caller.
+const PASSING: [&str; 12] = [
+    "exp",
+    "iat",
+    "nbf",
+    "jti",
+    "auth_time",
+    "nonce",
+    "at_hash",
+    "c_hash",
+    "sid",
+    "uti",
+    "aio",
+    "rh",
+];
 
 /// Longer ones are nobody's name; they go into the audit with every call.
 const LONGEST_SUBJECT: usize = 255;
@@ -177,7 +196,8 @@ fn read_claims(claims: &Object<'_>, trusted: &Issuer, now: u64) -> Result<Claims
         // Okta has a list there, Entra ID a text.
         None => claims.optional("scp", scp).map_err(wrong("scp"))?.unwrap_or_default(),
     };
-    Ok(Claims { issuer, subject, scopes, expires_at })
+    let lasting = claims.without(&PASSING).into();
+    Ok(Claims { issuer, subject, scopes, expires_at, lasting })
 }
 
 fn one_or_more(raw: &[u8]) -> Option<Vec<String>> {

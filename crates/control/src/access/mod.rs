@@ -13,6 +13,7 @@ mod principal;
 mod remembered;
 mod resource;
 mod role;
+mod rules;
 mod scope;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -29,4 +30,5 @@ pub use principal::{Credential, Credentials, Principal, Refusal, WithoutToken, b
 pub use remembered::{RememberedPrincipal, recall};
 pub use resource::{Resource, challenge};
 pub use role::{Action, Role, allows};
+pub use rules::{CallerRules, Rules};
 pub use scope::{SCOPES, role_of, scope_for};

@@ -7,6 +7,7 @@ use super::grants::Grants;
 use super::jwt::{self, Issuer, JwtFault};
 use super::key::{self, ApiKey, KeyFault, KeyId, Mac, Pepper, Use};
 use super::role::{Action, Role, allows};
+use super::rules::Rules;
 use super::scope;
 use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
@@ -19,6 +20,8 @@ pub struct Principal {
     grants: Grants,
     credential: Credential,
     good_until: Option<u64>,
+    /// What an issuer's token says besides, as a JSON object.
+    claims: Option<Arc<str>>,
 }
 
 /// What somebody was let in by.
@@ -73,6 +76,8 @@ pub enum Refusal {
     NeedsKeys,
     #[error("the scopes of the token allow nothing here")]
     NoScope,
+    #[error("a policy forbids this caller everything")]
+    ShutOut,
     #[error("`{action}` needs the role {}, and the role here is {role}", action.least_role())]
     NotAllowed { role: Role, action: Action },
 }
@@ -144,21 +149,41 @@ fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> 
     let good_until = claims.good_until();
     let (issuer, subject) = (claims.issuer, claims.subject);
     let principal = Principal::new(&subject.clone(), role, Credential::Jwt { issuer, subject });
-    Ok(principal.until(good_until))
+    Ok(principal.until(good_until).claiming(claims.lasting))
 }
 
 impl Principal {
     pub(super) fn new(name: &str, role: Role, credential: Credential) -> Self {
-        Self { name: name.to_owned(), role, grants: Grants::All, credential, good_until: None }
+        let (name, grants) = (name.to_owned(), Grants::All);
+        Self { name, role, grants, credential, good_until: None, claims: None }
     }
 
     pub(super) fn of_key(key: &ApiKey) -> Self {
         let ApiKey { id, name, role, grants, expires_at, .. } = key.clone();
-        Self { name, role, grants, credential: Credential::Key(id), good_until: expires_at }
+        let (credential, good_until) = (Credential::Key(id), expires_at);
+        Self { name, role, grants, credential, good_until, claims: None }
     }
 
     pub(super) fn until(self, end: u64) -> Self {
         Self { good_until: Some(end), ..self }
+    }
+
+    pub(super) fn claiming(self, claims: Arc<str>) -> Self {
+        Self { claims: Some(claims), ..self }
+    }
+
+    /// Narrows its grants to what policies leave of them.
+    pub fn within(self, rules: Rules) -> Self {
+        let grants = match self.grants {
+            Grants::Within(grants, _) => grants,
+            grants => Box::new(grants),
+        };
+        Self { grants: Grants::Within(grants, rules), ..self }
+    }
+
+    /// What an issuer's token says besides, as a JSON object.
+    pub fn claims(&self) -> Option<&str> {
+        self.claims.as_deref()
     }
 
     /// For people to read. Two may have the same; the credential tells them apart.
@@ -208,7 +233,7 @@ impl Refusal {
         match self {
             // RFC 6750, 3.1: 403 for too little scope. A new login with the same rights would not
             // help.
-            Self::NoScope | Self::NotAllowed { .. } => 403,
+            Self::NoScope | Self::ShutOut | Self::NotAllowed { .. } => 403,
             Self::Missing
             | Self::Malformed
             | Self::Unknown

@@ -24,7 +24,7 @@ impl Principal {
             Credential::Key(_) => json!({}),
             Credential::Jwt { issuer, subject } => json!({
                 "issuer": issuer, "subject": subject, "role": self.role().name(),
-                "good_until": self.good_until(),
+                "good_until": self.good_until(), "claims": self.claims(),
             }),
             Credential::Open => return None,
         };
@@ -56,7 +56,8 @@ pub fn recall(kept: &RememberedPrincipal, known: &Credentials, now: u64) -> Opti
                 let subject = text("subject")?.to_owned();
                 let (name, role) = (subject.clone(), Role::named(text("role")?)?);
                 let credential = Credential::Jwt { issuer: issuer.to_owned(), subject };
-                Some(Principal::new(&name, role, credential).until(good_until))
+                let claims = text("claims").unwrap_or("{}").into();
+                Some(Principal::new(&name, role, credential).until(good_until).claiming(claims))
             }
         },
     }

@@ -73,6 +73,8 @@ pub fn challenge(refusal: Refusal, needed: Role, resource: Option<&Resource>) ->
             (Some("invalid_token"), None)
         }
         Refusal::NoScope | Refusal::NotAllowed { .. } => (Some("insufficient_scope"), None),
+        // More scope would not help.
+        Refusal::ShutOut => (None, None),
     };
     let mut add = |name: &str, value: &str| {
         out.extend([", ", name, "=\"", value, "\""]);

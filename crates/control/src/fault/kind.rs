@@ -27,6 +27,7 @@ kinds! {
     BadHeader 400 "bad-header" "A header cannot be read": "correct the header named in `detail`, or leave it out";
     Unauthenticated 401 "unauthenticated" "No valid token": "send `Authorization: Bearer TOKEN` with the admin token, an API key or an access token";
     Forbidden 403 "forbidden" "The token does not allow this": "use a token with a higher role";
+    NotPermitted 403 "not-permitted" "Policies do not permit this": "`detail` names the policy; `trunkline policy test` explains a decision";
     StdioForbidden 403 "stdio-forbidden" "Commands may not be registered over REST": "start Trunkline with `--allow-stdio-registration` and use an admin's token, or put the server into the config file";
     NoSuchPath 404 "no-such-path" "There is nothing at this path": "see /api/v1/docs for what there is";
     NoSuchServer 404 "no-such-server" "There is no such server": "GET /api/v1/aggregator/servers lists them";

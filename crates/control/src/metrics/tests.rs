@@ -149,6 +149,8 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         tokens_refused: 9,
         traces_dropped: 6,
         events_lost: 8,
+        policy_refusals: 11,
+        policies: 12,
         limited: &[LimitedCalls { scope: "tool", limit: "open_calls", count: 10 }],
         results: ResultScans { scanned: 11, found: 12, dropped: 13 },
     };
@@ -178,6 +180,8 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_scan_results_total", &[("outcome", "scanned")], 11.0),
         ("trunkline_scan_results_total", &[("outcome", "found")], 12.0),
         ("trunkline_scan_results_total", &[("outcome", "dropped")], 13.0),
+        ("trunkline_policy_refusals_total", &[], 11.0),
+        ("trunkline_policies", &[], 12.0),
         ("trunkline_limited_total", &[("scope", "tool"), ("limit", "open_calls")], 10.0),
     ] {
         let found = value(&families, name, labels);

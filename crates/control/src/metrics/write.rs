@@ -18,6 +18,9 @@ pub struct InstanceMetrics<'a> {
     pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
+    /// Requests that policies have refused.
+    pub policy_refusals: u64,
+    pub policies: u64,
     /// What limits have refused.
     pub limited: &'a [LimitedCalls],
     /// What the scanner has read of results.
@@ -159,6 +162,13 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             MetricKind::Counter,
             "Ends of calls that were not counted because there was no room.",
             platform.events_lost,
+        ),
+        ("trunkline_policies", MetricKind::Gauge, "Policies that hold.", platform.policies),
+        (
+            "trunkline_policy_refusals_total",
+            MetricKind::Counter,
+            "Requests that policies have refused.",
+            platform.policy_refusals,
         ),
     ];
     for (name, kind, help, value) in all {

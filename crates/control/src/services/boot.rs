@@ -42,6 +42,7 @@ use crate::metrics::Metrics;
 use crate::net::Client;
 use crate::oauth::{self, OAuth};
 use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError, StoredGrants};
+use crate::skills::SkillSource;
 
 /// A control plane, and what its operator has to be told once.
 #[derive(Debug)]
@@ -220,6 +221,7 @@ impl Wiring {
                 keys: Arc::clone(&self.keys),
                 metrics: Arc::clone(&self.metrics),
                 audit: self.audit.clone(),
+                policies: Arc::clone(&self.settings.policies),
                 background: self.background.clone(),
             }),
             monitor,
@@ -237,12 +239,20 @@ impl Wiring {
     ) -> ControlPlane {
         let Self { settings, store, safe, keys, background, audit, live, events, metrics } = self;
         let index = Arc::new(SkillIndex::default());
+        let (servers, assigned) = (Arc::clone(&live), Arc::clone(&index));
+        settings.policies.set_skills(Box::new(move |server, tool| {
+            let directory = servers.directory();
+            let id = directory.by_name(server).map(|entry| entry.id.as_str()).unwrap_or_default();
+            let said = assigned.of_tool(id, tool).filter(|it| it.source == SkillSource::Manual);
+            said.map(|it| it.ids()).unwrap_or_default()
+        }));
         let wake = Arc::new(Notify::new());
         let skills = Arc::new(SkillService {
             store: store.clone(),
             live: Arc::clone(&live),
             index: Arc::clone(&index),
             llm: settings.llm.clone(),
+            policies: Arc::clone(&settings.policies),
             wake: Arc::clone(&wake),
             background: background.clone(),
         });

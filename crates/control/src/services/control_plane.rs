@@ -29,11 +29,12 @@ use super::settings::Settings;
 use super::skills::SkillService;
 use super::store_lock::StoreLock;
 use super::tools::ToolService;
-use crate::access::Refusal;
+use crate::access::{Principal, Refusal};
 use crate::audit::{Audit, AuditAnchor, AuditFollower, RenderRecord};
 use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
+use crate::policies::PolicyHolder;
 
 // Three steps of five seconds stay below the ninety that systemd waits by default before it kills.
 /// How long each step of the shutdown may take.
@@ -144,7 +145,24 @@ impl ControlPlane {
     /// Decides who may speak MCP.
     pub fn gate(&self) -> KeyGate {
         let Identity { keys, issuer, rejected } = &self.0.identity;
-        KeyGate { keys: Arc::clone(keys), issuer: issuer.clone(), rejected: Arc::clone(rejected) }
+        KeyGate {
+            keys: Arc::clone(keys),
+            issuer: issuer.clone(),
+            rejected: Arc::clone(rejected),
+            policies: Arc::clone(&self.0.settings.policies),
+        }
+    }
+
+    pub fn policies(&self) -> &Arc<PolicyHolder> {
+        &self.0.settings.policies
+    }
+
+    /// The principal with what policies leave of its grants.
+    pub fn within_policies(&self, principal: Principal) -> Principal {
+        match self.policies().rules_of(&principal) {
+            Some(rules) => principal.within(rules),
+            None => principal,
+        }
     }
 
     /// Where nothing may run unrecorded: a flag that is true while what happens may not be recorded.
@@ -200,6 +218,7 @@ impl ControlPlane {
     /// The data plane runs: from now on what is wanted is applied to it.
     pub fn attach(&self, fleet: Fleet, events: mpsc::Receiver<Event>, sink: EventSink) {
         let ControlPlaneParts { loops, background, skills, tools, overview, .. } = &*self.0;
+        self.policies().attach(fleet.clone());
         // There is one data plane: a second one is ignored.
         if !loops.live.set_fleet(fleet) {
             return;

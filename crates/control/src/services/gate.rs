@@ -14,12 +14,14 @@ use crate::access::{
 use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
+use crate::policies::PolicyHolder;
 
 #[derive(Debug, Clone)]
 pub struct KeyGate {
     pub(super) keys: Arc<ApiKeys>,
     pub(super) issuer: Option<Arc<IssuerKeys>>,
     pub(super) rejected: Arc<RejectedLogins>,
+    pub(super) policies: Arc<PolicyHolder>,
 }
 
 impl KeyGate {
@@ -31,11 +33,19 @@ impl KeyGate {
             self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
             return Err(refusal);
         }
+        if self.policies.shuts_out(&principal) {
+            let refusal = Refusal::ShutOut;
+            self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
+            return Err(refusal);
+        }
         // Noted after the decision: a refused key is not used.
         if let Credential::Key(id) = principal.credential() {
             self.keys.used(id, clock::now());
         }
-        Ok(principal)
+        Ok(match self.policies.rules_of(&principal) {
+            Some(rules) => principal.within(rules),
+            None => principal,
+        })
     }
 
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
@@ -63,6 +73,9 @@ impl KeyGate {
         }
     }
 }
+
+/// The credential of whoever runs this, who is never shut out.
+const ADMIN: &str = "admin-token";
 
 /// Why even a refusal has to be waited for.
 pub(crate) const TOO_MANY_WRONG: &str =
@@ -107,15 +120,25 @@ impl Gate for KeyGate {
     }
 
     fn version(&self) -> u64 {
-        self.keys.version()
+        // Both only grow, so that their sum changes with either.
+        self.keys.version().wrapping_add(self.policies.version())
     }
 
     fn holds(&self, pass: &Pass) -> bool {
         let (credential, _) = read_label(&pass.label);
+        let policies = pass.grant.as_ref().and_then(|grant| grant.policies());
+        let is_out = match policies {
+            // It came in before there were policies: it sees what it may not see any more.
+            None => self.policies.is_active(),
+            Some(policies) => *credential != *ADMIN && policies.shuts_out(),
+        };
+        if is_out {
+            return false;
+        }
         if *pass.who == *ANYONE {
             return self.keys.is_open();
         }
-        // Tokens of an issuer cannot be revoked here; their end is in the pass itself.
+        // Tokens of an issuer are revoked by policies only; their end is in the pass itself.
         let Some(id) = credential.strip_prefix("key:") else { return true };
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }
@@ -187,6 +210,7 @@ mod tests {
         let gate = KeyGate {
             keys: Arc::clone(&world.holder),
             issuer: Some(Arc::clone(&keys)),
+            policies: Arc::default(),
             rejected: Arc::new(RejectedLogins::new(Audit::start(
                 Arc::new(Folder::new().store().await),
                 AuditBounds::default(),

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use trunkline_catalog::config::LimitRules;
 use trunkline_catalog::name::escaped;
-use trunkline_gateway::{Allowance, Grant};
+use trunkline_gateway::{Allowance, Grant, PolicyGrant};
 
-use crate::access::{Credential, Grants, Principal, Role};
+use crate::access::{Credential, Grants, Principal, Role, Rules};
 use crate::keys::ApiKeys;
+use crate::policies::{GroupsClaim, PolicyHolder};
 
 /// Operators see every server; callers see those with a tool that they may call.
 pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
@@ -42,13 +43,27 @@ struct LimitedGrant {
     id: u64,
 }
 
+/// What policies say to whoever comes in where no platform asks who that is.
+pub fn unnamed_grant(policies: &Arc<PolicyHolder>, has_token: bool) -> Arc<dyn Grant> {
+    let rules = Rules(policies.rules(GroupsClaim::unnamed(has_token)));
+    Arc::new(LimitedGrant { grants: Grants::Within(Box::new(Grants::All), rules), id: 0 })
+}
+
 /// `None`: all tools. `credential` keeps the lists of different callers apart; an empty one shares them.
 pub(super) fn grant_of(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
-    let Grants::Only(patterns) = grants else { return None };
+    let (patterns, rules) = (grants.patterns(), grants.rules());
+    if patterns.is_none() && rules.is_none() {
+        return None;
+    }
     let mut sum = Sha256::new().chain_update(credential);
-    for pattern in patterns {
+    for pattern in patterns.into_iter().flatten() {
         sum.update([0]);
         sum.update(pattern.to_string());
+    }
+    if let Some(Rules(rules)) = rules {
+        // Two bytes: no pattern begins with the second.
+        sum.update([0, 1]);
+        sum.update(rules.identity());
     }
     let id = sum.finalize().iter().take(8).fold(0, |id, byte| id << 8 | u64::from(*byte));
     Some(Arc::new(LimitedGrant { grants: grants.clone(), id }))
@@ -65,5 +80,9 @@ impl Grant for LimitedGrant {
 
     fn id(&self) -> u64 {
         self.id
+    }
+
+    fn policies(&self) -> Option<&dyn PolicyGrant> {
+        self.grants.rules().map(|Rules(rules)| &**rules as &dyn PolicyGrant)
     }
 }

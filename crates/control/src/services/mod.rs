@@ -43,6 +43,7 @@ pub use events::{EventBus, NumberedEvent, ServerEvent};
 pub use gate::KeyGate;
 pub(crate) use gate::TOO_MANY_WRONG;
 pub(crate) use grants::sees;
+pub use grants::unnamed_grant;
 pub(crate) use live::Diagnosis;
 pub(crate) use logins::{
     CALLBACK, CLIENT_NAME, CameBack, ConsentQuestion, DOCUMENT, StartedLogin, browser_proof,

@@ -122,7 +122,7 @@ fn words(refusal: Refusal) -> &'static str {
         Refusal::Missing | Refusal::Malformed => "This is not a valid token.",
         Refusal::Key(trunkline_control::access::KeyFault::Revoked) => "This key has been revoked.",
         Refusal::Key(trunkline_control::access::KeyFault::Expired) => "This key has expired.",
-        Refusal::NoScope | Refusal::NotAllowed { .. } => {
+        Refusal::NoScope | Refusal::ShutOut | Refusal::NotAllowed { .. } => {
             "This token has no access to the dashboard."
         }
         Refusal::Unknown | Refusal::Key(_) | Refusal::Jwt(_) | Refusal::NeedsKeys => {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -415,6 +416,10 @@ pub(crate) trait Responder: Debug + Send + Sync {
     }
     /// Where its client comes from, if that is limited.
     fn address(&self) -> Option<&Arc<AddressAccount>> {
+        None
+    }
+    /// The address of its client, if it came over the network.
+    fn peer(&self) -> Option<IpAddr> {
         None
     }
     /// What its client calls the tool, where the request itself does not say.

@@ -12,6 +12,7 @@ use crate::call::{Client, RequestEra, ResponseSink};
 use crate::error::CallError;
 use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 use crate::identity::Identity;
+use crate::policy::PolicyRefusal;
 use crate::traces::{SpanKind, Traces};
 
 /// Receivers of events and traces of calls.
@@ -149,6 +150,27 @@ impl CallRecord {
         sink: &EventSink,
         told: (Option<&str>, Outcome),
     ) {
+        Self::put_without_server(message, client, sink, told, None);
+    }
+
+    /// A request of somebody who had to say who that is may not run.
+    pub(crate) fn forbidden(
+        message: &Message<'_>,
+        client: &Client,
+        sink: &EventSink,
+        refusal: &Arc<PolicyRefusal>,
+    ) {
+        let told = (None, Outcome::Refused);
+        Self::put_without_server(message, client, sink, told, Some(Arc::clone(refusal)));
+    }
+
+    fn put_without_server(
+        message: &Message<'_>,
+        client: &Client,
+        sink: &EventSink,
+        told: (Option<&str>, Outcome),
+        forbidden: Option<Arc<PolicyRefusal>>,
+    ) {
         let method = message.method();
         let known = *method == *b"tools/call" || is_told_of(&method);
         let Some(who) = client.principal().filter(|_| known).and_then(|_| client.who()) else {
@@ -163,6 +185,7 @@ impl CallRecord {
             server: None,
             who,
             outcome,
+            forbidden,
             ended: Instant::now(),
             duration: Duration::ZERO,
             params_hash: hash(message.text(message.params.span)),
@@ -192,6 +215,7 @@ impl CallRecord {
                 server: Some(Arc::clone(&self.server)),
                 who: Arc::clone(who),
                 outcome,
+                forbidden: None,
                 ended,
                 duration,
                 params_hash: account.argument_hash,

@@ -30,8 +30,8 @@ use crate::registry::{Registry, Views, read_tools};
 use crate::result_scan::ResultScans;
 use crate::scanner::ServerFindings;
 use crate::upstream::{
-    LifeVerdict, Server, Services, Supervisor, pinned_entry, reconsider_pins, set_on_change,
-    supervise,
+    LifeVerdict, Server, Services, Supervisor, ToolAnnotations, pinned_entry, reconsider_pins,
+    set_on_change, supervise,
 };
 
 /// All clones are handles on one fleet.
@@ -410,6 +410,20 @@ impl Fleet {
             Some(grant) => view.narrowed(grant).report(),
             None => view.report(),
         })
+    }
+
+    /// What the tools of the server with this name say about themselves, by their own names.
+    pub fn annotations(&self, server: &str) -> HashMap<String, ToolAnnotations> {
+        let servers = self.registry.servers();
+        let server = servers.iter().find(|known| known.key.is_called(server));
+        let listing = server.and_then(|server| server.listing());
+        let tools = listing.iter().flat_map(|listing| listing.tools());
+        tools.map(|tool| (tool.name.clone(), ToolAnnotations::of(&tool.definition))).collect()
+    }
+
+    /// Policies have changed: what callers see is made anew, and they are told.
+    pub fn policies_changed(&self) {
+        self.registry.changed();
     }
 
     /// A number that changes whenever a list may have changed.

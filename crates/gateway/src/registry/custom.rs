@@ -47,9 +47,7 @@ pub(super) fn granted(custom: Arc<[CustomTool]>, grant: Option<&dyn Grant>) -> A
     let Some(grant) = grant else { return custom };
     let mut custom = custom.to_vec();
     for tool in &mut custom {
-        tool.subtools.retain(|subtool| {
-            grant.all_of(&subtool.server) || grant.allows(&subtool.server, &subtool.tool)
-        });
+        tool.subtools.retain(|subtool| grant.allows(&subtool.server, &subtool.tool));
     }
     custom.into()
 }

@@ -1,5 +1,6 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
+mod call_rules;
 mod custom;
 mod view;
 mod views;
@@ -19,6 +20,7 @@ use crate::limits::{LISTENED_BYTES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP}
 use crate::lock::{Mutex, rank};
 use crate::upstream::{OfferChanges, Parking, Server, WaitQueue, make_room};
 
+pub(crate) use call_rules::CallRule;
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
 pub(crate) use views::Views;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use trunkline_catalog::config::{SelectedTools, ToolFilter};
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{
-    Catalog, Exposure, ListKind, Listing, Offer, Scope, ServerWords, instructions,
+    Catalog, Exposure, ListKind, Listing, Offer, Route, Scope, SeenParts, ServerWords, instructions,
 };
 use trunkline_wire::members;
 
@@ -16,6 +16,8 @@ use crate::gate::Grant;
 use crate::limiter::ToolMeters;
 use crate::limits::KNOWN_NAMES;
 use crate::lock::{Mutex, MutexGuard, rank};
+use crate::policy::{PolicyGrant, PolicyTarget};
+use crate::registry::call_rules::{CallRule, CallRules};
 use crate::registry::custom::{granted, selected};
 use crate::registry::{Registry, WantedServers};
 use crate::upstream::{Connection, OfferChanges, Server, object_of};
@@ -47,6 +49,8 @@ pub(crate) struct Snapshot {
     sights: Vec<Sight>,
     /// The limits of tools, by the servers' places.
     tool_meters: Vec<Option<Arc<ToolMeters>>>,
+    /// Which calls policies refuse or want to look at.
+    call_rules: CallRules,
 }
 
 /// How much of a server is seen.
@@ -55,6 +59,8 @@ enum Sight {
     Whole,
     /// These tools, by its own names.
     Tools(BTreeSet<String>),
+    /// What policies leave of it.
+    Parts(SeenParts),
 }
 
 impl Sight {
@@ -62,6 +68,15 @@ impl Sight {
         match self {
             Self::Whole => Scope::Whole,
             Self::Tools(tools) => Scope::Tools(tools),
+            Self::Parts(parts) => Scope::Parts(parts),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Tools(_) => false,
+            Self::Parts(parts) => parts.is_whole,
         }
     }
 }
@@ -97,7 +112,17 @@ impl Snapshot {
 
     /// May whoever sees this have anything of the server, not only some tools?
     pub(crate) fn is_whole(&self, server: usize) -> bool {
-        self.sights.get(server) == Some(&Sight::Whole)
+        self.sights.get(server).is_some_and(Sight::is_whole)
+    }
+
+    /// What policies say about calls of this tool; `None`: whoever sees it may call it.
+    pub(crate) fn call_rule(&self, tool: &Route) -> Option<&CallRule> {
+        self.call_rules.get(tool)
+    }
+
+    /// The policies that hold for whoever sees this.
+    pub(crate) fn policies(&self) -> Option<&dyn PolicyGrant> {
+        self.call_rules.policies()
     }
 
     /// The place of the only server, if there is only one.
@@ -146,6 +171,15 @@ impl View {
     /// A view of what this preset takes.
     pub(crate) fn preset(self, preset: Option<Arc<str>>) -> Self {
         Self { preset, ..self }
+    }
+
+    /// A view for clients of which nobody asks who they are.
+    pub(crate) fn granted(self, grant: Option<Arc<dyn Grant>>) -> Self {
+        Self { grant, ..self }
+    }
+
+    pub(crate) fn grant(&self) -> Option<&Arc<dyn Grant>> {
+        self.grant.as_ref()
     }
 
     /// A view whose list of tools shows only so much.
@@ -226,6 +260,7 @@ impl View {
                 false => self.sight(name, known.get(server.key.id()).unwrap_or(&nothing)),
             })
             .collect();
+        let sights = self.within_policies(sights, &names, &listings);
         let chosen = filters.iter().zip(&selections).zip(&sights);
         let parts = servers.iter().zip(&names).zip(&listings).zip(chosen);
         let offers: Vec<_> = parts
@@ -250,17 +285,47 @@ impl View {
         let tool_meters = metered
             .map(|(server, listing)| server.definition.meters.of_listing(listing.as_deref()?))
             .collect();
-        Snapshot { catalog, servers, connections, sights, tool_meters }
+        let call_rules = CallRules::of(self.grant.as_ref(), names.iter().zip(&listings));
+        Snapshot { catalog, servers, connections, sights, tool_meters, call_rules }
     }
 
     fn sight(&self, key: &str, known: &Known) -> Sight {
-        match &self.grant {
-            Some(grant) if !grant.all_of(key) => {
-                let allowed = known.tools.iter().filter(|tool| grant.allows(key, tool));
-                Sight::Tools(allowed.cloned().collect())
+        let Some(grant) = &self.grant else { return Sight::Whole };
+        let is_whole = grant.all_of(key);
+        let tools = || known.tools.iter().filter(|tool| grant.allows(key, tool)).cloned().collect();
+        match (is_whole, grant.policies()) {
+            (true, None) => Sight::Whole,
+            (false, None) => Sight::Tools(tools()),
+            (is_whole, Some(_)) => {
+                Sight::Parts(SeenParts { tools: tools(), is_whole, hidden: BTreeSet::new() })
             }
-            _ => Sight::Whole,
         }
+    }
+
+    /// Takes out the resources, templates and prompts that policies hide.
+    fn within_policies(
+        &self,
+        mut sights: Vec<Sight>,
+        names: &[Arc<str>],
+        listings: &[Option<Arc<Listing>>],
+    ) -> Vec<Sight> {
+        let Some(policies) = self.grant.as_ref().and_then(|grant| grant.policies()) else {
+            return sights;
+        };
+        for ((sight, server), listing) in sights.iter_mut().zip(names).zip(listings) {
+            let (Sight::Parts(parts), Some(listing)) = (sight, listing) else { continue };
+            for kind in [ListKind::Resources, ListKind::Templates, ListKind::Prompts] {
+                let is_hidden = |name: &str| {
+                    !policies.shows(match kind {
+                        ListKind::Prompts => PolicyTarget::Prompt { server, prompt: name },
+                        _ => PolicyTarget::Resource { server, uri: name },
+                    })
+                };
+                let entries = listing.entries(kind).iter().filter(|entry| is_hidden(&entry.name));
+                parts.hidden.extend(entries.map(|entry| (kind, entry.name.clone())));
+            }
+        }
+        sights
     }
 
     /// What the preset and the config's rules for the client leave of a server's tools.

@@ -31,7 +31,8 @@ impl Views {
         let new = || {
             let naming = Naming::for_client(self.any.naming.separator(), client);
             let view = View::new(Arc::clone(&self.any.registry), naming);
-            Arc::new(view.exposing(self.any.exposure).preset(self.any.preset_name()))
+            let view = view.exposing(self.any.exposure).preset(self.any.preset_name());
+            Arc::new(view.granted(self.any.grant().cloned()))
         };
         Arc::clone(self.kinds.lock().entry(client.id()).or_insert_with(new))
     }

@@ -48,6 +48,8 @@ pub(crate) struct Forward<'a> {
     pub(crate) at: Span,
     pub(crate) token: Cow<'a, [u8]>,
     pub(crate) action: ResourceAction,
+    /// It names a prompt; else it names a resource.
+    pub(crate) is_prompt: bool,
 }
 
 /// What the request is for, where that matters on the way.
@@ -184,7 +186,7 @@ fn resource_at<'a>(
     Some(Ok(match owner(&uri) {
         Some(owner) => {
             let token = Cow::Owned(owner.name_token.to_vec());
-            Route::Forward(Forward { server: owner.server, at, token, action })
+            Route::Forward(Forward { server: owner.server, at, token, action, is_prompt: false })
         }
         None => Route::Missing(CallError::UnknownResource(uri.into_owned())),
     }))
@@ -209,6 +211,7 @@ fn prompt<'a>(
                 at,
                 token,
                 action: ResourceAction::Plain,
+                is_prompt: true,
             })
         }
         None => Route::Missing(CallError::UnknownPrompt(name.into_owned())),

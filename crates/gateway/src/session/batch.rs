@@ -1,5 +1,6 @@
 //! Batches: several messages at once, answered at once, as revision 2025-03-26 has them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::lock::{Mutex, rank};
@@ -104,5 +105,9 @@ impl Responder for BatchSink {
 
     fn unanswered(&self, touched: &mut FlushSet) {
         self.settled(touched);
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.0.lock().sink.peer()
     }
 }

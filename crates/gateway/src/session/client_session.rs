@@ -56,7 +56,10 @@ impl Session {
 
     /// The session of an authenticated caller.
     pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
-        let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
+        let grant = match &caller {
+            Some(caller) => caller.grant.clone(),
+            None => context.view.grant().cloned(),
+        };
         let principal =
             caller.as_ref().map_or_else(|| ONLY_CLIENT.into(), |it| Arc::clone(&it.who));
         let client = Arc::new(Client::restricted_to(grant));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trunkline_catalog::Route as Owner;
 use trunkline_catalog::config::Share;
-use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span, scan};
+use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span, decode, scan};
 
 use crate::call::{Client, Replay, ReplyTo, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
@@ -17,6 +17,7 @@ use crate::session::addressee::{Addressee, addressee, pass_notification, tell_ow
 use crate::session::batch::take_batch;
 use crate::session::cancel::cancelled;
 use crate::session::client_session::Session;
+use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_unknown};
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
@@ -211,6 +212,9 @@ fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut FlushSet) {
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    if !admit_call(&asked, owner, None, touched) {
+        return;
+    }
     note_state(&asked, owner);
     let changes: Changes<'_> = &[(name_at, &owner.name_token)];
     let tool = tool_meter(asked.snapshot, owner);
@@ -238,6 +242,9 @@ fn call_subtool(asked: SessionRequest<'_>, subtool: &Subtool<'_>, touched: &mut 
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
+    if !admit_call(&asked, subtool.owner, Some(subtool.args), touched) {
+        return;
+    }
     note_state(&asked, subtool.owner);
     let changes: Changes<'_> =
         &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
@@ -248,6 +255,22 @@ fn call_subtool(asked: SessionRequest<'_>, subtool: &Subtool<'_>, touched: &mut 
 
 /// A request about a resource or a prompt.
 fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut FlushSet) {
+    // Whoever may not read it any more may still unsubscribe.
+    if to.action != ResourceAction::Unsubscribe {
+        match admit_other(&asked, (to.server, &to.token), to.is_prompt, touched) {
+            ForwardAdmission::Yes => {}
+            ForwardAdmission::No => return,
+            ForwardAdmission::Missing => {
+                let said = String::from_utf8_lossy(to.at.of(asked.message.bytes));
+                let name = decode(to.at.of(asked.message.bytes)).unwrap_or(said).into_owned();
+                let error = match to.is_prompt {
+                    true => CallError::UnknownPrompt(name),
+                    false => CallError::UnknownResource(name),
+                };
+                return asked.turn_away(&error, touched);
+            }
+        }
+    }
     if !subscribe::settle(&asked, to, touched) {
         let changes: Changes<'_> = &[(to.at, &to.token)];
         // A subscription that was recorded here must reach its server; its number has a limit of its own.
@@ -319,6 +342,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         Err(error) => return asked.turn_away(&error, touched),
     };
     match to {
+        Some(Addressee { place, .. }) if !admit_unknown(&asked, place, touched) => {}
         Some(Addressee { place, change }) => {
             let change = change.as_ref().map(|(at, token)| (*at, &**token));
             let changes: Vec<(Span, &[u8])> = change.into_iter().collect();

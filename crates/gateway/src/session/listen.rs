@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::lock::{Mutex, rank};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use trunkline_catalog::ListKind;
+use trunkline_catalog::{ListKind, Route};
 use trunkline_wire::{Edits, Id, decode, encode, write_result};
 
 use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limiter::SubscriptionRoom;
 use crate::limits::{CHANGE_PAUSE, LISTENED_BYTES, LISTENERS, SUBSCRIBED};
+use crate::policy::{PolicyTarget, PolicyVerdict};
 use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
 use crate::session::client_session::Session;
@@ -122,6 +123,15 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     drop(context.tasks.spawn_on(task, &context.runtime));
 }
 
+/// Do policies let whoever sees this read the resource? One that they decide about at each reading is told of.
+fn may_follow(snapshot: &Snapshot, owner: &Route) -> bool {
+    let Some(policies) = snapshot.policies() else { return true };
+    let server = snapshot.server(owner.server).map(|server| server.key.name());
+    let uri = decode(&owner.name_token).unwrap_or_default();
+    let what = PolicyTarget::Resource { server: server.as_deref().unwrap_or_default(), uri: &uri };
+    policies.shows(what) && !matches!(policies.verdict(what), PolicyVerdict::Refused(_))
+}
+
 /// Reduces the filter to what can be honoured: no resources of servers without subscriptions, and
 /// unknown ones only while a server that may have them is down.
 fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filter {
@@ -132,6 +142,7 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
             // A resource of a server that is down may come back with it; one that nobody can have
             // is not promised.
             None => absent,
+            Some(owner) if !may_follow(snapshot, &owner) => false,
             Some(owner) => {
                 let hello = snapshot.server(owner.server).and_then(|server| server.hello());
                 hello.is_none_or(|hello| hello.subscribes)
@@ -221,6 +232,10 @@ impl Subscription {
         let mut now = Vec::new();
         for uri in self.filter.uris.iter().flatten() {
             let Some(owner) = snapshot.catalog.resource(uri) else { continue };
+            // Policies may have changed since: what may not be read any more is not told of any more.
+            if !may_follow(snapshot, &owner) {
+                continue;
+            }
             let Some(connection) = snapshot.connection(owner.server) else {
                 // One that sleeps is started: it is followed when it is up.
                 snapshot.server(owner.server).iter().for_each(|server| server.wake());

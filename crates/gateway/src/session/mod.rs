@@ -17,6 +17,7 @@ mod limited;
 mod listen;
 mod lists;
 mod meta_tools;
+mod policies;
 mod private_servers;
 mod request;
 mod stateless;

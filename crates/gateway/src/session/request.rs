@@ -9,6 +9,7 @@ use crate::era::Era;
 use crate::error::CallError;
 use crate::events::Outcome;
 use crate::instance;
+use crate::policy::PolicyRefusal;
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::client_session::Session;
@@ -57,6 +58,13 @@ impl SessionRequest<'_> {
     pub(super) fn turn_away(&self, error: &CallError, touched: &mut FlushSet) {
         self.record_without_server(None, Outcome::Refused);
         self.refuse(error, touched);
+    }
+
+    /// Records a request that policies refuse.
+    pub(super) fn record_forbidden(&self, refusal: &Arc<PolicyRefusal>) {
+        if let Some(sink) = &self.session.context.events {
+            CallRecord::forbidden(self.message, self.client, sink, refusal);
+        }
     }
 
     /// `about`: what the request is about, if its params do not name it.

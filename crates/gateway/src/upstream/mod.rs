@@ -13,7 +13,7 @@ mod transport;
 
 pub(crate) use calls::wait_queue::WaitQueue;
 pub(crate) use connection::Connection;
-pub use connection::hints::Hints;
+pub use connection::hints::{Hints, ToolAnnotations};
 pub use http::client_tls;
 pub(crate) use lifecycle::answers::result_subject;
 pub use lifecycle::declared::Declared;

@@ -74,7 +74,10 @@ impl Scene {
     pub(crate) fn searched(embedder: Arc<dyn Embedder>) -> Self {
         let exposure = Exposure::Search;
         Self::of(
-            Options { shown: ShownTools { exposure, preset: None, pins: None }, ..options() },
+            Options {
+                shown: ShownTools { exposure, preset: None, pins: None, grant: None },
+                ..options()
+            },
             |fleet| {
                 fleet.set_embedder(embedder);
             },
@@ -203,7 +206,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
-        shown: ShownTools { exposure: Exposure::Full, preset: None, pins: None },
+        shown: ShownTools { exposure: Exposure::Full, preset: None, pins: None, grant: None },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         run: RunPolicy { restart: Restart::Always, ..RunPolicy::default() },

@@ -165,6 +165,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
             exposure: trunkline_catalog::Exposure::Full,
             preset: None,
             pins: None,
+            grant: None,
         },
         info: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),

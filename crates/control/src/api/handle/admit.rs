@@ -27,7 +27,7 @@ pub(super) async fn admitted(
     };
     let principal = decided.and_then(|principal| {
         allowed(plane, (route, params), &principal, visit.peer)?;
-        Ok(principal)
+        Ok(plane.within_policies(principal))
     });
     principal.map_err(|refusal| match plane.reject(refusal, visit.peer.ip()) {
         Some(seconds) => {
@@ -98,6 +98,9 @@ pub(super) fn allowed(
             );
         }
         return Err(refusal);
+    }
+    if plane.policies().shuts_out(principal) {
+        return Err(Refusal::ShutOut);
     }
     if let Credential::Key(id) = principal.credential() {
         plane.keys().used(id, now());

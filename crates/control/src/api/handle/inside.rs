@@ -63,7 +63,8 @@ impl Api {
     pub fn still_knows(&self, principal: &Principal) -> bool {
         let is_over = principal.good_until().is_some_and(|end| end <= super::seconds());
         let keys = self.plane.keys();
-        !is_over && keys.is_good(principal.credential(), crate::clock::now())
+        let is_out = || self.plane.policies().shuts_out(principal);
+        !is_over && keys.is_good(principal.credential(), crate::clock::now()) && !is_out()
     }
 
     /// Makes a request as this principal. Event streams are refused: they have no end.
@@ -95,7 +96,7 @@ impl Api {
             route,
             params: &params,
             visit,
-            principal: principal.clone(),
+            principal: self.plane.within_policies(principal.clone()),
             address: shown(visit.peer),
         })
         .await

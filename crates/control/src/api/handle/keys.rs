@@ -1,6 +1,6 @@
 //! Keys, who asks, and the audit log.
 use super::audit;
-use crate::access::{Action, Credential, Grants};
+use crate::access::{Action, Credential};
 use crate::api::PREFIX;
 use crate::api::answer::ApiResponse;
 use crate::api::fault::{Pointer, RequestFault};
@@ -187,10 +187,9 @@ fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     };
     let may = |action: &&Action| principal.require(**action).is_ok();
     let actions: Vec<_> = Action::ALL.iter().filter(may).map(|action| action.name()).collect();
-    let tools: Option<Vec<String>> = match principal.grants() {
-        Grants::All => None,
-        Grants::Only(patterns) => Some(patterns.iter().map(ToString::to_string).collect()),
-    };
+    let patterns = principal.grants().patterns();
+    let tools: Option<Vec<String>> =
+        patterns.map(|patterns| patterns.iter().map(ToString::to_string).collect());
     let me = MeView {
         name: principal.name(),
         role: principal.role().name(),

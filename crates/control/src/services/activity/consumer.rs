@@ -15,6 +15,7 @@ use crate::clock;
 use crate::health::{CallQuality, HealthTable, Incident};
 use crate::keys::ApiKeys;
 use crate::metrics::{CallOutcome as Counted, Metrics};
+use crate::policies::PolicyHolder;
 use crate::services::background::Background;
 use crate::services::directory::KnownServers;
 use crate::services::records::{hex, principal_of};
@@ -32,6 +33,7 @@ pub(crate) struct EventConsumer {
     pub(crate) keys: Arc<ApiKeys>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) audit: Audit,
+    pub(crate) policies: Arc<PolicyHolder>,
     pub(crate) background: Background,
 }
 

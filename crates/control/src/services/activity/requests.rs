@@ -12,6 +12,9 @@ impl EventConsumer {
     pub(super) fn request_ended(&self, request: &RequestEnded) {
         let (credential, address) = read_label(&request.who);
         self.key_used(Some(credential), at(request.ended));
+        if request.forbidden.is_some() {
+            self.policies.count_refused();
+        }
         let directory = self.known.directory();
         let server = request.server.as_deref();
         let id = server.and_then(|name| directory.by_name(name)).map(|entry| entry.id.clone());
@@ -29,6 +32,9 @@ impl EventConsumer {
             argument_hash: Some(hex(&request.params_hash)),
             outcome: counted(request.outcome).as_str().to_owned(),
             detail: match (server, request.outcome) {
+                _ if request.forbidden.is_some() => {
+                    request.forbidden.as_ref().map(|refusal| refusal.words())
+                }
                 (None, Outcome::Refused) => nowhere(),
                 _ => detail(request.outcome),
             },

@@ -121,6 +121,8 @@ impl OverviewService {
         let measured = Measured {
             limited: &limited,
             results: self.live.fleet().map(Fleet::result_scans).unwrap_or_default(),
+            policy_refusals: self.settings.policies.refused(),
+            policies: self.settings.policies.current().infos().count() as u64,
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,

@@ -8,7 +8,7 @@ use trunkline_store::NewAudit;
 
 use super::secret_binding::new_reference;
 use super::service::ServerService;
-use crate::access::{Action, Grants, Role};
+use crate::access::{Action, Role};
 use crate::clock;
 use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
@@ -121,7 +121,7 @@ impl ServerService {
         by: Actor<'_>,
     ) -> Result<(), Problem> {
         let grants = by.principal.grants();
-        let is_limited = matches!(grants, Grants::Only(_)) && by.principal.role() < Role::Admin;
+        let is_limited = grants.patterns().is_some() && by.principal.role() < Role::Admin;
         self.check_policy(before, after, action, by)?;
         let stays = before.is_some_and(|(known, before)| {
             // Another path or header may lead to another server behind the same host.

@@ -18,6 +18,7 @@ use crate::audit::{AuditExport, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::{Llm, SecondOpinions};
+use crate::policies::PolicyHolder;
 use crate::secrets::{AllowedVariables, KeySource};
 use crate::trace::Tracer;
 
@@ -65,6 +66,8 @@ pub struct Settings {
     pub second_opinions: Option<SecondOpinions>,
     /// Embeds tools and questions before the built-in model does.
     pub embeddings: Option<Embeddings>,
+    /// Who may see and use what, besides roles and patterns.
+    pub policies: Arc<PolicyHolder>,
 }
 
 /// Where everything is kept, and what opens it.

@@ -140,6 +140,7 @@ impl SkillService {
         }
         self.keep(new).await;
         self.index.set_server(&entry.id, digest, classified);
+        self.policies.skills_changed();
         if !to_ask.is_empty() {
             self.ask_llm_later(entry.id.clone(), batch, to_ask);
         }

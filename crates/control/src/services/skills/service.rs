@@ -15,6 +15,7 @@ use crate::clock;
 use crate::fault::{Pointer, Problem, ProblemKind, RequestFault};
 use crate::keys::Actor;
 use crate::llm::Llm;
+use crate::policies::PolicyHolder;
 use crate::services::background::Background;
 use crate::services::directory::ServerEntry;
 use crate::services::live::LiveServers;
@@ -30,6 +31,8 @@ pub struct SkillService {
     pub(in crate::services) index: Arc<SkillIndex>,
     /// Is asked for the skills of tools before the built-in model is.
     pub(in crate::services) llm: Option<Llm>,
+    /// Policies may ask for skills that a person has set.
+    pub(in crate::services) policies: Arc<PolicyHolder>,
     /// Wakes the classification.
     pub(in crate::services) wake: Arc<Notify>,
     pub(in crate::services) background: Background,
@@ -193,6 +196,7 @@ impl SkillService {
         let change = Change::PutToolSkills(record);
         self.change_tool(change, "set-tool-skills", &entry, &tool, by).await?;
         self.index.set_tool(&entry.id, &tool, assigned);
+        self.policies.skills_changed();
         self.wake.notify_one();
         Ok(self.tool_skills(&entry, &tool))
     }
@@ -243,6 +247,7 @@ impl SkillService {
             let print = batch.fingerprint(at, SkillSource::Head);
             self.keep(vec![record_of(&entry.id, tool, print, &assigned)]).await;
             self.index.set_tool(&entry.id, tool, assigned);
+            self.policies.skills_changed();
             if let Some(llm) = &self.llm {
                 self.ask_llm_portion(llm, &entry.id, &batch, &[at]).await;
             }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use trunkline_catalog::name::escaped;
 use trunkline_gateway::{
-    CallFailure, FailureKind, State, TooManyConnections, ToolCall, WebConnection,
+    CallFailure, FailureKind, PolicyTarget, RequestFacts, State, TooManyConnections, ToolCall,
+    WebConnection,
 };
 use trunkline_store::NewAudit;
 use trunkline_wire::{decode, member};
 
 use super::service::ToolService;
-use crate::access::{Principal, label};
+use crate::access::{Grants, Principal, Rules, label};
 use crate::clock;
 use crate::fault::{About, Problem, ProblemKind};
 use crate::health::ServerStatus;
@@ -81,7 +82,11 @@ impl ToolService {
                 server_name: refused.server.as_ref().map(|about| about.name.clone()),
                 tool: Some(refused.tool.clone()),
                 outcome: "refused".to_owned(),
-                detail: Some(problem.kind.name().to_owned()),
+                detail: Some(match problem.kind {
+                    // Which policies refuse it is what an audit is for.
+                    ProblemKind::NotPermitted => problem.detail().to_owned(),
+                    kind => kind.name().to_owned(),
+                }),
                 ..record("call-tool", by, clock::now())
             });
         }
@@ -126,6 +131,11 @@ impl ToolService {
         if !grants.allows(&entry.name, tool) {
             return Err(refused(no_such_tool(call.name), None, call.name));
         }
+        let arguments = chosen.as_ref().map(|chosen| chosen.arguments);
+        let arguments = arguments.or(call.arguments).unwrap_or_default();
+        if let Err(problem) = self.within_policies(grants, (&entry.name, tool), arguments, by) {
+            return Err(refused(problem, Some(self.live.about(entry)), tool));
+        }
         let Some(fleet) = self.live.fleet().filter(|_| entry.wanted) else {
             let about = self.live.about(entry);
             let detail = format!("`{}` is disconnected", entry.name);
@@ -133,8 +143,6 @@ impl ToolService {
                 Problem::new(ProblemKind::ServerUnavailable, detail).server(about.clone());
             return Err(refused(problem, Some(about), tool));
         };
-        let arguments = chosen.as_ref().map(|chosen| chosen.arguments);
-        let arguments = arguments.or(call.arguments).unwrap_or_default();
         let credential = by.principal.credential().to_string();
         let called = fleet.call(ToolCall {
             server: entry.id.clone(),
@@ -172,6 +180,22 @@ impl ToolService {
                 Err((self.failed(&failure, call.name, about), left))
             }
         }
+    }
+
+    /// Do policies let this one call the tool with these arguments?
+    fn within_policies(
+        &self,
+        grants: &Grants,
+        (server, tool): (&str, &str),
+        arguments: &[u8],
+        by: Actor<'_>,
+    ) -> Result<(), Problem> {
+        let Some(Rules(rules)) = grants.rules() else { return Ok(()) };
+        let facts = RequestFacts { arguments, address: by.address.and_then(|it| it.parse().ok()) };
+        rules.decide(PolicyTarget::Tool { server, tool }, &facts).map_err(|refusal| {
+            self.settings.policies.count_refused();
+            Problem::new(ProblemKind::NotPermitted, refusal.words())
+        })
     }
 
     /// It is wanted, and the data plane does not have it.

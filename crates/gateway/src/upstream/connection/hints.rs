@@ -34,6 +34,32 @@ impl Hints {
     }
 }
 
+/// What a tool says about itself, as far as it says anything (2025-11-25, `ToolAnnotations`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolAnnotations {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+impl ToolAnnotations {
+    pub fn of(definition: &[u8]) -> Self {
+        let annotations = member(definition, "annotations").unwrap_or_default();
+        let says = |name| match member(annotations, name) {
+            Some(b"true") => Some(true),
+            Some(b"false") => Some(false),
+            _ => None,
+        };
+        Self {
+            read_only: says("readOnlyHint"),
+            destructive: says("destructiveHint"),
+            idempotent: says("idempotentHint"),
+            open_world: says("openWorldHint"),
+        }
+    }
+}
+
 /// Tools that may be called again, as their server spells them.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatableTools(Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>);

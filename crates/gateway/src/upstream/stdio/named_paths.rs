@@ -83,7 +83,28 @@ pub(super) fn named_paths<'w>(
     cwd: Option<&Path>,
     home: Option<&Path>,
 ) -> Vec<NamedPath> {
-    let mut named = Vec::new();
+    let meant = |(path, is_absolute): (PathBuf, bool)| meant(&path, is_absolute, home);
+    word_paths(words, cwd).into_iter().flat_map(meant).collect()
+}
+
+/// The directories that may have been given for a file in them, at this start or at one before: the file may be another
+/// one now.
+pub(super) fn named_folders<'w>(
+    words: impl Iterator<Item = &'w str>,
+    cwd: Option<&Path>,
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
+    let data = word_paths(words, cwd).into_iter().filter(|(path, _)| !is_code(path));
+    let folders = data.filter_map(|(path, _)| path.parent().map(Path::to_path_buf));
+    folders.filter(|it| !is_broad(it, home)).collect()
+}
+
+/// The paths that words mean, and whether each was written in full.
+fn word_paths<'w>(
+    words: impl Iterator<Item = &'w str>,
+    cwd: Option<&Path>,
+) -> Vec<(PathBuf, bool)> {
+    let mut found = Vec::new();
     for word in words {
         let word = word.split_once('=').map_or(word, |(_, value)| value);
         let is_path = word.starts_with('/') || (cwd.is_some() && !word.starts_with('-'));
@@ -92,10 +113,10 @@ pub(super) fn named_paths<'w>(
         }
         let path = cwd.unwrap_or(Path::new("/")).join(word);
         if !path.components().any(|part| part == Component::ParentDir) {
-            named.extend(meant(&path, word.starts_with('/'), home));
+            found.push((path, word.starts_with('/')));
         }
     }
-    named
+    found
 }
 
 fn meant(path: &Path, is_absolute: bool, home: Option<&Path>) -> Vec<NamedPath> {

@@ -14,7 +14,8 @@ use super::broad::given;
 use super::container::Contained;
 use super::host_proxy::AllowedHosts;
 use super::launch::Inherited;
-use super::named_paths::{install_root, is_broad, named_paths};
+use super::named_paths::{install_root, is_broad, named_folders, named_paths};
+use super::planted::without_planted_links;
 use super::refused::refused_file;
 use super::sandbox_policy::SandboxPolicy;
 use super::standard::{
@@ -150,6 +151,11 @@ impl Plan<'_> {
         {
             allowed.extend(paths.iter().map(|it| path(it, access, true)));
         }
+        without_planted_links(
+            &mut allowed,
+            named_folders(self.words(), self.launch.cwd.as_deref(), home),
+            &mut notes,
+        );
         let own = self.policy.own.as_ref().filter(|_| is_launcher && !is_strict);
         let hidden = SYSTEM_SECRETS.iter().map(PathBuf::from);
         let watched = self.policy.watch.clone();
@@ -168,7 +174,7 @@ impl Plan<'_> {
             unix_sockets: self.rules.unix_sockets || watched.is_some(),
             private_home: is_strict,
             required: is_strict,
-            private_ipc: is_strict,
+            private_ipc: true,
             watched,
         };
         (sandbox, notes)
@@ -208,11 +214,7 @@ impl Plan<'_> {
     ) -> Vec<AllowedPath> {
         let access = |access| if is_strict { Access::Read } else { access };
         let cwd = self.launch.cwd.as_deref();
-        let args = self.launch.args.iter().filter_map(|arg| arg.to_str());
-        let of_entry = |name: &OsString| self.named.iter().any(|it| name == it);
-        let env = self.launch.env.iter().filter(|(name, _)| of_entry(name) && name != "PATH");
-        let env = env.filter_map(|(_, value)| value.to_str()).filter(|it| it.starts_with('/'));
-        let named = named_paths(args.chain(env), cwd, home);
+        let named = named_paths(self.words(), cwd, home);
         let named = named.into_iter().map(|it| (it.path, it.access));
         let cwd = cwd.map(|it| (it.to_path_buf(), Access::Write));
         let all = cwd.into_iter().chain(named);
@@ -222,6 +224,14 @@ impl Plan<'_> {
             path(found, given.access, true)
         })
         .collect()
+    }
+
+    /// What may name a file: arguments, and variables of its entry.
+    fn words(&self) -> impl Iterator<Item = &str> {
+        let args = self.launch.args.iter().filter_map(|arg| arg.to_str());
+        let of_entry = |name: &OsString| self.named.iter().any(|it| name == it);
+        let env = self.launch.env.iter().filter(move |(name, _)| of_entry(name) && name != "PATH");
+        args.chain(env.filter_map(|(_, value)| value.to_str()).filter(|it| it.starts_with('/')))
     }
 
     fn is_launcher(&self) -> bool {

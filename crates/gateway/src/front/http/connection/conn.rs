@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -112,8 +113,8 @@ impl Conn {
     }
 
     /// A client at this address.
-    pub(crate) fn at(self, address: Arc<AddressAccount>) -> Self {
-        Self { accounts: ConnAccounts::at(address), ..self }
+    pub(crate) fn at(self, address: Arc<AddressAccount>, peer: IpAddr) -> Self {
+        Self { accounts: ConnAccounts::at(address, peer), ..self }
     }
 
     /// Appends the date of a response that is made now.

@@ -1,5 +1,6 @@
 //! `ConnAccounts`: the address and the caller that a connection counts for.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::limiter::{AddressAccount, CallerAccount, ConnectionShare, Overrun};
@@ -9,13 +10,19 @@ use crate::lock::{Mutex, rank};
 pub(crate) struct ConnAccounts {
     /// Where the client comes from.
     address: Option<Arc<AddressAccount>>,
+    /// … and its exact address.
+    peer: Option<IpAddr>,
     /// Whose connection it is, as far as that is limited.
     share: Mutex<Option<ConnectionShare>, rank::CallerPlace>,
 }
 
 impl ConnAccounts {
-    pub(crate) fn at(address: Arc<AddressAccount>) -> Self {
-        Self { address: Some(address), ..Self::default() }
+    pub(crate) fn at(address: Arc<AddressAccount>, peer: IpAddr) -> Self {
+        Self { address: Some(address), peer: Some(peer), ..Self::default() }
+    }
+
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// Where the client comes from, if that is limited.

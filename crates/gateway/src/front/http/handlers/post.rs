@@ -1,6 +1,7 @@
 //! One POST, in every era: the message in its body (`PostedBody`), and the answer it gets (`PostReply`):
 //! plain JSON if the answer is the first thing to say, else an event stream whose last event is the answer.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use memchr::memchr2;
@@ -79,6 +80,7 @@ pub(crate) struct PostReply {
     parent: Option<Box<str>>,
     /// Where the client comes from, if that is limited.
     address: Option<Arc<AddressAccount>>,
+    peer: Option<IpAddr>,
     state: Mutex<PostState, rank::PostReply>,
 }
 
@@ -109,8 +111,9 @@ impl PostReply {
         let parent = reply.take_parent();
         let conn = Arc::clone(&reply.conn);
         let address = conn.accounts.limited_address().cloned();
+        let peer = conn.accounts.peer();
         let state = Mutex::new(PostState::Waiting(reply));
-        let posted = Arc::new(Self { kind, parent, address, state });
+        let posted = Arc::new(Self { kind, parent, address, peer, state });
         conn.watch(Arc::downgrade(&posted) as _);
         posted
     }
@@ -276,6 +279,10 @@ impl Responder for PostReply {
 
     fn address(&self) -> Option<&Arc<AddressAccount>> {
         self.address.as_ref()
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 }
 

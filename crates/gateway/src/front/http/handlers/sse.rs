@@ -1,6 +1,7 @@
 //! `/sse` and `/messages`: the transport of revision 2024-11-05. One stream carries everything to the
 //! client; what it posts is answered there.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use trunkline_http::accepts;
@@ -132,5 +133,9 @@ impl Responder for TracedSink {
 
     fn address(&self) -> Option<&Arc<AddressAccount>> {
         self.exit.address()
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.exit.peer()
     }
 }

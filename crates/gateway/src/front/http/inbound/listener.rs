@@ -113,7 +113,7 @@ fn open(
     // The sweeper may be asleep while nothing is connected: its clock stands.
     front.clock.advance();
     let address = front.context.limiter.address(PeerNetwork::of(peer.ip()).0);
-    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)).at(address));
+    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)).at(address, peer.ip()));
     front.add(&conn);
     conn.outbox.connect(sink, &front.pump);
     front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, place)));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -131,6 +132,7 @@ pub(crate) struct SseSession {
     to: Mutex<Option<EventStream>, rank::SseReply>,
     /// Where its stream goes to; what it posts counts there, too.
     address: Option<Arc<AddressAccount>>,
+    peer: Option<IpAddr>,
     /// Where it leaves when its stream is gone.
     sessions: Weak<Sessions>,
 }
@@ -184,6 +186,10 @@ impl Responder for SseSession {
 
     fn address(&self) -> Option<&Arc<AddressAccount>> {
         self.address.as_ref().filter(|address| address.meter.is_on())
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 }
 
@@ -344,6 +350,7 @@ impl Sessions {
             owner: SessionOwner::new(session.caller.as_ref()),
             began: stream.reply.conn.now(),
             address: stream.reply.conn.accounts.address().cloned(),
+            peer: stream.reply.conn.accounts.peer(),
             to: Mutex::new(Some(stream)),
             sessions: Arc::downgrade(self),
         });

@@ -1,0 +1,14 @@
+//! Policies in Cedar: which there are, what they mean for a caller, and why.
+
+mod caller;
+mod explain;
+mod facts;
+mod holder;
+mod named;
+mod rules;
+
+pub use caller::{GroupsClaim, caller_of, user_groups};
+pub use explain::{DecisionStep, Explanation, Question, explain};
+pub use facts::SkillsOf;
+pub use holder::PolicyHolder;
+pub use named::{BadName, NamedCaller, NamedTarget};

@@ -1,0 +1,181 @@
+//! `PolicyRules`: policies for one caller, with what they have decided so far.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trunkline_gateway::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
+use trunkline_policy::{
+    Action, CallerPolicies, CallerVerdict, Circumstances, PolicyCaller, RefusalCause, RequestTarget,
+};
+
+use super::facts::ToolFact;
+use super::holder::PolicyHolder;
+use crate::access::CallerRules;
+use crate::clock;
+
+/// Decisions that are remembered of a caller, some 200 bytes each. Beyond that it begins anew.
+const MOST_DECISIONS: usize = 16_384;
+
+#[derive(Debug)]
+pub struct PolicyRules {
+    holder: Arc<PolicyHolder>,
+    caller: PolicyCaller,
+    identity: String,
+    /// A leaf lock, but for that of the facts, which are read before it is taken. Calls of tools do not come here:
+    /// what was decided about them is in the caller's view.
+    decided: Mutex<Decided>,
+}
+
+#[derive(Debug, Default)]
+struct Decided {
+    /// Of the policies; 0: none were looked at yet.
+    version: u64,
+    policies: Option<Arc<CallerPolicies>>,
+    verdicts: HashMap<(Action, OwnedTarget), CallerVerdict>,
+}
+
+/// What was decided about, with everything that policies may ask of it: what a tool says about itself may change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum OwnedTarget {
+    Server(String),
+    Tool(String, String, ToolFact),
+    Resource(String, String),
+    Prompt(String, String),
+}
+
+impl OwnedTarget {
+    fn borrowed(&self) -> RequestTarget<'_> {
+        match self {
+            Self::Server(server) => RequestTarget::Server { server },
+            Self::Tool(server, name, fact) => {
+                RequestTarget::Tool { server, name, hints: fact.hints, skills: &fact.skills }
+            }
+            Self::Resource(server, uri) => RequestTarget::Resource { server, uri },
+            Self::Prompt(server, name) => RequestTarget::Prompt { server, name },
+        }
+    }
+
+    /// What using it is.
+    fn use_action(&self) -> Action {
+        match self {
+            Self::Server(_) | Self::Tool(..) => Action::Call,
+            Self::Resource(..) => Action::Read,
+            Self::Prompt(..) => Action::Get,
+        }
+    }
+}
+
+impl PolicyRules {
+    pub(super) fn new(holder: Arc<PolicyHolder>, caller: PolicyCaller, identity: String) -> Self {
+        Self { holder, caller, identity, decided: Mutex::default() }
+    }
+
+    /// Those that concern the caller, as they are now.
+    fn policies(&self) -> Arc<CallerPolicies> {
+        let mut decided = self.decided.lock();
+        self.renew(&mut decided)
+    }
+
+    fn renew(&self, decided: &mut Decided) -> Arc<CallerPolicies> {
+        // Counted from 1, so that a new one is never up to date.
+        let version = self.holder.version() + 1;
+        match &decided.policies {
+            Some(policies) if decided.version == version => Arc::clone(policies),
+            _ => {
+                let policies = Arc::new(self.holder.current().for_caller(&self.caller));
+                let renewed = Some(Arc::clone(&policies));
+                *decided = Decided { version, policies: renewed, verdicts: HashMap::new() };
+                policies
+            }
+        }
+    }
+
+    fn target(&self, what: PolicyTarget<'_>) -> OwnedTarget {
+        match what {
+            PolicyTarget::Server(server) => OwnedTarget::Server(server.to_owned()),
+            PolicyTarget::Tool { server, tool } => {
+                let fact = self.holder.facts.of(server).get(tool).cloned().unwrap_or_default();
+                OwnedTarget::Tool(server.to_owned(), tool.to_owned(), fact)
+            }
+            PolicyTarget::Resource { server, uri } => {
+                OwnedTarget::Resource(server.to_owned(), uri.to_owned())
+            }
+            PolicyTarget::Prompt { server, prompt } => {
+                OwnedTarget::Prompt(server.to_owned(), prompt.to_owned())
+            }
+        }
+    }
+
+    fn verdict_of(&self, action: Action, target: OwnedTarget) -> CallerVerdict {
+        let mut decided = self.decided.lock();
+        let policies = self.renew(&mut decided);
+        let key = (action, target);
+        if let Some(known) = decided.verdicts.get(&key) {
+            return known.clone();
+        }
+        let verdict = policies.verdict(action, &key.1.borrowed());
+        if decided.verdicts.len() >= MOST_DECISIONS {
+            decided.verdicts.clear();
+        }
+        decided.verdicts.insert(key, verdict.clone());
+        verdict
+    }
+}
+
+impl PolicyGrant for PolicyRules {
+    fn shows(&self, what: PolicyTarget<'_>) -> bool {
+        matches!(self.verdict_of(Action::List, self.target(what)), CallerVerdict::Allowed(_))
+    }
+
+    fn shuts_out(&self) -> bool {
+        self.policies().shut_out().is_some()
+    }
+
+    fn verdict(&self, what: PolicyTarget<'_>) -> PolicyVerdict {
+        let target = self.target(what);
+        match self.verdict_of(target.use_action(), target) {
+            CallerVerdict::Allowed(_) => PolicyVerdict::Allowed,
+            CallerVerdict::Refused(refusal) => PolicyVerdict::Refused(told(refusal)),
+            CallerVerdict::Depends => PolicyVerdict::Depends,
+        }
+    }
+
+    fn decide(
+        &self,
+        what: PolicyTarget<'_>,
+        request: &RequestFacts<'_>,
+    ) -> Result<(), Arc<PolicyRefusal>> {
+        let target = self.target(what);
+        let circumstances = Circumstances {
+            arguments: request.arguments,
+            now: i64::try_from(clock::seconds()).unwrap_or(i64::MAX),
+            address: request.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        };
+        // Without the lock: what is decided anew each time must not make others wait.
+        let decided =
+            self.policies().decide(target.use_action(), &target.borrowed(), &circumstances);
+        decided.map(drop).map_err(told)
+    }
+}
+
+impl CallerRules for PolicyRules {
+    fn touches(&self, server: &str) -> bool {
+        self.shows(PolicyTarget::Server(server))
+            || self
+                .holder
+                .facts
+                .of(server)
+                .keys()
+                .any(|tool| self.shows(PolicyTarget::Tool { server, tool }))
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+}
+
+fn told(RefusalCause { policies, reason }: RefusalCause) -> Arc<PolicyRefusal> {
+    Arc::new(PolicyRefusal { policies, reason })
+}
