@@ -11,6 +11,7 @@ mod first_call;
 mod first_hour;
 mod fuzz;
 mod house;
+mod inner_rooms;
 mod laws;
 mod leftovers;
 mod map;

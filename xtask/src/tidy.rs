@@ -5,8 +5,9 @@ use std::path::Path;
 
 use crate::code::{self, File, Product};
 use crate::dependencies;
+use crate::inner_rooms::INNER_ORDER;
 use crate::laws;
-use crate::rooms::{COMPLETE, FOR_ALL, INNER_ORDER, MAY_IMPORT};
+use crate::rooms::{COMPLETE, FOR_ALL, MAY_IMPORT};
 use crate::source::{self, Source};
 
 const LONGEST_FILE: usize = 500;

@@ -485,13 +485,8 @@ fn capabilities(missing: &[Missing]) -> Vec<u8> {
 
 /// Each capability once.
 fn names(missing: &[Missing]) -> Vec<&'static str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in missing {
-        if !names.contains(name) {
-            names.push(name);
-        }
-    }
-    names
+    let mut seen = std::collections::BTreeSet::new();
+    missing.iter().map(|(name, _)| *name).filter(|name| seen.insert(*name)).collect()
 }
 
 /// What is missing, for people.

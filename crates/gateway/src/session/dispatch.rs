@@ -414,10 +414,9 @@ fn hold(
         None => {
             let message = asked.message;
             let Some(reply) = reply_to(asked, server, outgoing, touched) else { return };
-            let changes = outgoing.changes;
             let onward = reply.record.as_deref().and_then(|record| record.onward(message));
-            let both = with(changes, onward.as_ref());
-            let changes = both.as_deref().unwrap_or(changes);
+            let both = with(outgoing.changes, onward.as_ref());
+            let changes = both.as_deref().unwrap_or(outgoing.changes);
             wait_for(message, reply, server, changes, touched);
         }
     }
@@ -431,9 +430,7 @@ fn wait_for(
     touched: &mut FlushSet,
 ) {
     reply.replay = Some(Replay::new(message, changes));
-    if let Err(rejected) = server.hold(reply, touched) {
-        rejected.answer(touched);
-    }
+    server.hold(reply, touched).unwrap_or_else(|rejected| rejected.answer(touched));
 }
 
 /// The changes and one more, if there is one more.
@@ -441,8 +438,7 @@ fn with<'a>(
     changes: Changes<'a>,
     more: Option<&'a (Span, Vec<u8>)>,
 ) -> Option<Vec<(Span, &'a [u8])>> {
-    let (at, new) = more?;
-    Some([changes, &[(*at, &new[..])]].concat())
+    more.map(|(at, new)| [changes, &[(*at, &new[..])]].concat())
 }
 
 /// Where the answer to a request that goes to this server is delivered. `None`: a limit is reached, and the request

@@ -1,0 +1,35 @@
+//! The order of rooms within a room.
+
+/// Rooms with inner rooms, and the order of those: each may import the ones before it.
+pub const INNER_ORDER: &[(&str, &[&str])] = &[(
+    "control/services",
+    &[
+        "page",
+        "background",
+        "ids",
+        "problems",
+        "settings",
+        "grants",
+        "events",
+        "directory",
+        "records",
+        "connections",
+        "live",
+        "skills",
+        "tools",
+        "monitor",
+        "logins",
+        "servers",
+        "reviews",
+        "secrets",
+        "activity",
+        "reconcile",
+        "overview",
+        "gate",
+        "store_lock",
+        "control_plane",
+        "web_sessions",
+        "boot",
+        "maintain",
+    ],
+)];
