@@ -89,3 +89,28 @@ fn without_walls_nothing_is_inherited_of_who_started_us() {
     }
     assert_eq!(run(shell, b"").text().trim(), "EBADF");
 }
+
+/// A server that can write where its entry names a file puts a link there, ends, and is started again.
+#[test]
+fn a_link_that_the_server_may_have_made_leads_nowhere() {
+    let stage = Stage::with(&[], |room, entry| {
+        let notes = room.write("work/notes.db", "x");
+        entry["args"].as_array_mut().unwrap().push(json!(notes));
+    });
+    for (what, expected) in [("fine-write-work", "done"), ("read-ssh-key", "EACCES")] {
+        assert_eq!(stage.attempt(what), expected, "{what}");
+    }
+    let notes = stage.room.path("work/notes.db");
+    std::fs::remove_file(&notes).unwrap();
+    std::os::unix::fs::symlink(stage.room.path("home/.ssh"), &notes).unwrap();
+    let rest = stage.platform.admin();
+    for (order, status) in [("disconnect", "DISCONNECTED"), ("connect", "CONNECTED")] {
+        rest.post(&format!("/api/v1/aggregator/servers/file:hostile/{order}"), &json!({}));
+        stage.platform.wait_status("file:hostile", status);
+    }
+    refused(
+        &stage,
+        &[("read-ssh-key", "EACCES"), ("fine-write-work", "done")],
+        "the sandbox does not follow the link",
+    );
+}

@@ -18,9 +18,16 @@ pub(crate) struct PrivateDir {
 const PREFIX: &str = "tl-sandbox-";
 
 impl PrivateDir {
-    /// In `base`, with a number that no other tree of this keeper has.
+    /// In `base`, with a number that no other tree of this keeper has, and a name that nobody can foresee: whoever made it
+    /// before us would keep the server from starting.
     pub(crate) fn create(base: &Path, number: u64) -> io::Result<PrivateDir> {
-        let path = base.join(format!("{PREFIX}{}-{number}", getpid()));
+        let mut random = [0; 8];
+        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
+        let random = u64::from_ne_bytes(random);
+        Self::make(base.join(format!("{PREFIX}{}-{number}-{random:016x}", getpid())))
+    }
+
+    fn make(path: PathBuf) -> io::Result<PrivateDir> {
         // Fails where somebody has made it before: what is in it would not be ours.
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(PrivateDir { path })
@@ -127,7 +134,12 @@ mod tests {
         fs::write(base.join("outside"), "").unwrap();
         let private = PrivateDir::create(&base, 1).unwrap();
         let root = private.path().to_path_buf();
-        assert!(PrivateDir::create(&base, 1).is_err(), "what somebody else has made is not taken");
+        assert!(
+            PrivateDir::make(root.clone()).is_err(),
+            "what somebody else has made is not taken"
+        );
+        let other = PrivateDir::create(&base, 1).unwrap();
+        assert_ne!(other.path(), root, "nobody can foresee its name");
         let mut deep = root.clone();
         for _ in 0..40 {
             deep.push("d");

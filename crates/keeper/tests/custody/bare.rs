@@ -84,8 +84,8 @@ impl BareKeeper {
 /// What to start: `sh -c SCRIPT`.
 fn parcel(script: &str) -> Vec<u8> {
     let number = |number: usize| u32::try_from(number).unwrap().to_le_bytes().to_vec();
-    // Two arguments, and no words about a sandbox.
-    let mut body = [number(2), number(0)].concat();
+    // Two arguments, and no words about a sandbox or what is run afterwards.
+    let mut body = [number(2), number(0), number(0)].concat();
     for string in ["/bin/sh", "", "-c", script] {
         body.extend([number(string.len()), string.into()].concat());
     }

@@ -107,7 +107,7 @@ request! {
     #[derive(Debug)]
     struct Items as "ReviewItems" {
         /// Each as `KIND:NAME@HASH`, or `instructions@HASH`: what was seen, with at least eight digits of its hash.
-        #[example = ["tool:create_issue@8b1c2d3e"]]
+        #[example = ["tool:create_issue@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c"]]
         pub items: Vec<String> => Schema::List { of: &ITEM, least: 1, most: 1000 },
     }
 }
@@ -168,7 +168,7 @@ answer! {
     /// A definition that waits.
     struct WaitingView<'a> as "WaitingDefinition" {
         /// What it is called in a request to approve or reject it.
-        #[example = "tool:create_issue@8b1c2d3e"] pub item: &'a str,
+        #[example = "tool:create_issue@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c"] pub item: &'a str,
         #[example = "tool"] pub kind: &'a str => KINDS,
         /// As its server calls it; empty for instructions.
         #[example = "create_issue"] pub name: &'a str,

@@ -325,8 +325,8 @@ mod tests {
             (TextFormat::Time, "2027-01-31T12:00:00Z", None),
             (TextFormat::Time, "tomorrow", Some("not a time")),
             (TextFormat::Any, "\0", None),
-            (TextFormat::SeenDefinition, "tool:a@b@8b1c2d3e", None),
-            (TextFormat::SeenDefinition, "instructions@8B1C2D3E", None),
+            (TextFormat::SeenDefinition, "tool:a@b@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c", None),
+            (TextFormat::SeenDefinition, "instructions@8B1C2D3E4F5A6B7C8B1C2D3E4F5A6B7C", None),
             (TextFormat::AbsolutePath, "/srv/x", None),
             (TextFormat::AbsolutePath, "srv", Some("not an absolute path")),
             (TextFormat::SandboxHost, "*.example.com:443", None),
@@ -336,10 +336,27 @@ mod tests {
             (TextFormat::Mount, "/a:/b:rw", None),
             (TextFormat::Mount, "a:b", Some("cannot be mounted")),
             (TextFormat::SeenDefinition, "tool:add", Some("what was seen")),
-            (TextFormat::SeenDefinition, "tool:@8b1c2d3e", Some("what was seen")),
-            (TextFormat::SeenDefinition, "add@8b1c2d3e", Some("what was seen")),
-            (TextFormat::SeenDefinition, "instructions:x@8b1c2d3e", Some("what was seen")),
-            (TextFormat::SeenDefinition, "tool:a\nb@8b1c2d3e", Some("what was seen")),
+            (TextFormat::SeenDefinition, "tool:add@8b1c2d3e4f5a6b7c", Some("what was seen")),
+            (
+                TextFormat::SeenDefinition,
+                "tool:@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c",
+                Some("what was seen"),
+            ),
+            (
+                TextFormat::SeenDefinition,
+                "add@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c",
+                Some("what was seen"),
+            ),
+            (
+                TextFormat::SeenDefinition,
+                "instructions:x@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c",
+                Some("what was seen"),
+            ),
+            (
+                TextFormat::SeenDefinition,
+                "tool:a\nb@8b1c2d3e4f5a6b7c8b1c2d3e4f5a6b7c",
+                Some("what was seen"),
+            ),
         ] {
             check(form, text, expected);
         }

@@ -153,10 +153,14 @@ fn a_decision_is_kept_and_told() {
     let files = scratch.files();
     let first = seen(KnownPins::Nothing, &["add"]);
     let second = seen(KnownPins::Record(&first), &["add", "new"]);
+    let new = second.waiting[0].definition.hash.clone();
     files.put(&entry("a"), &change(second, None)).unwrap();
     let unknown = files.decide(&entry("a"), Decision::Approve, &[Choice::read("sub")]);
     assert!(matches!(unknown, Err(ReviewError::Unknown(_))));
     assert!(!files.reviewed().exists(), "nothing was decided");
+    let unseen = files.decide(&entry("a"), Decision::Approve, &[]);
+    assert!(matches!(unseen, Err(ReviewError::Unknown(UnknownChoice::NotShown { .. }))));
+    files.note_shown(&entry("a"), &[&new]).unwrap();
     let decided = files.decide(&entry("a"), Decision::Approve, &[]).unwrap();
     assert_eq!((decided.len(), decided[0].name.as_str()), (1, "new"));
     assert!(files.reviewed().exists());
