@@ -149,3 +149,33 @@ fn logs_show_what_each_client_s_process_wrote() {
         );
     }
 }
+
+/// A client's own process that cannot start is started once for a call, and the call has an end.
+#[test]
+fn a_process_that_cannot_start_ends_the_call_that_wants_it() {
+    let room = Room::shared();
+    let entry = room.fake("a").tool("echo", say::echo()).entry();
+    let words = [&entry["command"]].into_iter().chain(entry["args"].as_array().expect("a list"));
+    let words: Vec<String> =
+        words.map(|it| format!("'{}'", it.as_str().expect("a word"))).collect();
+    let wrapper = room.path("wrapper");
+    let wrap = |script: &str| room.write("wrapper", format!("#!/bin/sh\n{script}\n"));
+    wrap(&format!("exec {}", words.join(" ")));
+    room.config([(
+        "a",
+        json!({ "command": "sh", "args": [wrapper], "share": "per-session", "env": entry["env"] }),
+    )]);
+    let flags = ["--call-timeout", "2"];
+    room.start_ready(&flags).assert_echo("a", "echo", r#"{"n":1}"#);
+    let starts = room.path("starts");
+    let fails = format!("echo x >> '{}'\necho 'no API key' >&2\nexit 1", starts.display());
+    for (script, why) in [(fails.as_str(), "no API key"), ("exec sleep 1000", "still starting")] {
+        assert_eq!(said(&room, &["stop"]).code, Some(0));
+        wrap(script);
+        let client = room.start_ready(&flags);
+        let answer = client.call("a:echo", r#"{"n":2}"#);
+        assert!(answer.try_result().is_none() && answer.to_string().contains(why), "{answer}");
+    }
+    let starts = std::fs::read_to_string(starts).expect("it was started").lines().count();
+    assert!(starts <= 8, "{starts} starts for one call");
+}

@@ -21,7 +21,7 @@ use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
-use crate::session::waiting::{retry_when_ready, retry_when_settled};
+use crate::session::waiting::{retry_when_settled, retry_with_own};
 use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
 use crate::upstream::{Connection, Server, result_subject};
 
@@ -319,7 +319,7 @@ fn send_to_own(
         Ok(Some(private)) => match private.connection() {
             Some(connection) => submit(asked, &private, &connection, outgoing, touched),
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
-            None => retry_when_ready(&asked, private),
+            None => retry_with_own(&asked, private),
         },
     }
 }

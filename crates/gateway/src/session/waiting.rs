@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::limits::{SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
 use crate::session::context::SessionContext;
-use crate::session::request::{SessionRequest, refuse_unread};
+use crate::session::request::{SessionRequest, absent, refuse_unread};
 use crate::upstream::{Connection, Server};
 
 /// Confirms a subscription once the server has been asked to tell, so that no change is missed from
@@ -47,6 +47,22 @@ pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) 
         false => Instant::now() + context.supervisor.limits.start,
     };
     retry_by(asked, server, deadline);
+}
+
+/// Handles a request again once the client's own process is up. It is waited for once: another try would start another
+/// process, and one that cannot start would be started without end.
+pub(super) fn retry_with_own(asked: &SessionRequest<'_>, own: Arc<Server>) {
+    let limits = &asked.session.context.supervisor.limits;
+    let patience = own.definition.calls.timeout.or(own.services.call);
+    let patience = patience.map_or(limits.start, |most| most.min(limits.start));
+    let ready = async move {
+        drop(timeout(patience, own.settled()).await);
+        own
+    };
+    wait(asked, ready, |asked, own, touched| match own.connection() {
+        Some(_) => (asked.dispatch)(asked.clone(), touched),
+        None => asked.refuse(&absent(&own), touched),
+    });
 }
 
 fn retry_by(asked: &SessionRequest<'_>, server: Arc<Server>, deadline: Instant) {
