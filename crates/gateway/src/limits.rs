@@ -394,12 +394,6 @@ pub(crate) const PARKED_CALLS: usize = 10_000;
 /// another's: whoever reads a question and answers it has done so by then, mostly, and nobody else
 /// can be asked anything before.
 pub(crate) const GIVES_WAY: Duration = Duration::from_secs(120);
-/// So long a server may ask something for a call that was cancelled, is late, or whose client has gone, and that it
-/// does not answer: as long as a person is given to answer it before others count more. Meanwhile nobody else is
-/// asked what may be for it.
-pub(crate) const GIVEN_UP: Duration = GIVES_WAY;
-/// Such calls that are told apart, for each server.
-pub(crate) const GIVEN_UP_CALLS: usize = 256;
 /// Calls that gave way whose clients are told so when they come again after all.
 pub(crate) const REMEMBERED_WAITS: usize = 1024;
 /// Lifetime of a server's own `requestState` that Trunkline has sealed.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use kit::client::Client;
 use kit::mcp::Speak;
-use kit::room::{Room, SHARED};
-use kit::{LIMIT, ledger, process, say};
+use kit::room::SHARED;
+use kit::{LIMIT, ledger, process};
 use rustix::process::Signal;
 
 use super::{another_program, house, house_with, runtime_of, server_of};
@@ -77,69 +77,6 @@ fn a_question_goes_to_the_client_that_called() {
             line.method() == Some("elicitation/create".into())
         });
         assert_eq!(asked, None, "a question too many");
-    }
-}
-
-/// The server reads that the call is cancelled, answers the ping behind it, and goes on all the same.
-#[test]
-fn a_question_for_a_call_that_was_given_up_is_asked_of_no_other_client() {
-    for is_killed in [false, true] {
-        let room = Room::shared();
-        let question = || {
-            say::ask(
-                "elicitation/create",
-                r#"{"message":"who?","requestedSchema":{"type":"object"}}"#,
-            )
-        };
-        let heard = || say::result(r#"{"heard":@ANSWER@}"#);
-        let late =
-            say::steps([say::gate(&room, "late"), question(), say::gate(&room, "answer"), heard()]);
-        let a = room.fake("a").tool("late", late).tool("ask", say::steps([question(), heard()]));
-        let a = a.tool("wait", say::steps([say::gate(&room, "go"), say::text("waited")]));
-        room.config([("a", a.tool("echo", say::echo()).entry())]);
-        let [first, second] = [room.start(&[]), room.start(&[])];
-        for client in [&first, &second] {
-            client.initialize_with("2025-11-25", ABLE);
-            client.list();
-        }
-        let late = first.begin("a:late", "{}");
-        let wait = second.begin("a:wait", "{}");
-        let calls = || ledger::calls(&room.ledger("a")).len();
-        process::wait_until("both calls are open", LIMIT, || calls() == 2);
-        match is_killed {
-            true => first.signal(Signal::KILL),
-            false => first.cancel(&late),
-        }
-        let told = || ledger::with_method(&room.ledger("a"), "ping").len() == 1;
-        process::wait_until("the server is asked how far it has read", LIMIT, told);
-        server_of(&second); // it has answered that, too
-        room.open_gate("late");
-        let refused = || {
-            let all = ledger::received(&room.ledger("a"));
-            all.iter().filter(|line| kit::scan::get(line, "error").is_some()).count()
-        };
-        process::wait_until("the server is refused", LIMIT, || refused() == 1);
-        let answer = second.call("a:ask", "{}");
-        assert!(answer.to_string().contains("has given up a call"), "{answer}");
-        room.open_gate("go");
-        second.answer(&wait, LIMIT).result();
-        let asked = second.try_wait_for(Duration::ZERO, |line| {
-            line.method() == Some("elicitation/create".into())
-        });
-        assert_eq!(asked, None, "it is not its question");
-        room.open_gate("answer");
-        process::wait_until("it can be asked when the server has answered", LIMIT, || {
-            let id = second.begin("a:ask", "{}");
-            let next = second.wait_for("a question or an answer", LIMIT, |line| {
-                line.method() == Some("elicitation/create".into()) || line.is_answer_to(&id)
-            });
-            if next.method().is_none() {
-                return false;
-            }
-            second.reply(&next, r#""result":{"action":"accept","content":{}}"#);
-            second.answer(&id, LIMIT).result();
-            true
-        });
     }
 }
 

@@ -230,10 +230,10 @@ mod tests {
     fn record() -> PinRecord {
         PinRecord {
             waiting: vec![
-                waiting(DefinitionKind::Instructions, "", "aaaaaaaa11"),
-                waiting(DefinitionKind::Tool, "add", "bbbbbbbb11"),
-                waiting(DefinitionKind::Prompt, "add", "cccccccc11"),
-                waiting(DefinitionKind::Tool, "b:c", "dddddddd11"),
+                waiting(DefinitionKind::Instructions, "", &"a".repeat(64)),
+                waiting(DefinitionKind::Tool, "add", &"b".repeat(64)),
+                waiting(DefinitionKind::Prompt, "add", &"c".repeat(64)),
+                waiting(DefinitionKind::Tool, "b:c", &"d".repeat(64)),
             ],
             ..PinRecord::default()
         }
@@ -245,13 +245,16 @@ mod tests {
 
     #[test]
     fn what_is_named_is_approved() {
+        let (b, c) = (format!("tool:add@{}", "B".repeat(32)), format!("add@{}", "c".repeat(40)));
+        let short = format!("add@{}", "c".repeat(31));
+        assert_eq!(Choice::read(&short).hash, None, "a server can find two texts that begin so");
         for (choices, expected) in [
             (&["add"][..], &[("tool", "add"), ("prompt", "add")][..]),
             (&["tool:add"], &[("tool", "add")]),
             (&["prompt:add", "instructions"], &[("instructions", ""), ("prompt", "add")]),
             (&["b:c"], &[("tool", "b:c")]),
-            (&["tool:add@BBBBBBBB"], &[("tool", "add")]),
-            (&["add@cccccccc11"], &[("prompt", "add")]),
+            (&[&b], &[("tool", "add")]),
+            (&[&c], &[("prompt", "add")]),
             (&[], &[("instructions", ""), ("tool", "add"), ("tool", "b:c"), ("prompt", "add")]),
         ] {
             let mut record = record();
@@ -264,9 +267,10 @@ mod tests {
 
     #[test]
     fn what_is_not_there_or_has_changed_again_decides_nothing() {
+        let other = format!("add@{}", "0".repeat(32));
         for (choices, expected) in [
             (["add", "sub"], UnknownChoice::Unknown { name: "sub".to_owned() }),
-            (["b:c", "add@00000000"], UnknownChoice::Other { name: "add".to_owned() }),
+            (["b:c", other.as_str()], UnknownChoice::Other { name: "add".to_owned() }),
         ] {
             let mut record = record();
             let choices = choices.map(Choice::read);
@@ -294,7 +298,7 @@ mod tests {
             let mut one = waiting(DefinitionKind::Tool, "long", &hash);
             one.definition.bytes = bytes.map(Into::into);
             let record = PinRecord { waiting: vec![one], ..PinRecord::default() };
-            let part = format!("long@{}", "ab".repeat(8));
+            let part = format!("long@{}", "ab".repeat(16));
             for choices in [vec![], vec!["long"], vec![part.as_str()]] {
                 let choices: Vec<_> = choices.into_iter().map(Choice::read).collect();
                 let name = format!("tool:{part}");

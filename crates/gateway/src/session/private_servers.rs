@@ -67,7 +67,7 @@ impl PrivateServers {
             held.key == server.key && held.definition.transport == server.definition.transport
         };
         let is_free =
-            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_untouched());
+            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_free());
         if let Some(free) = pool.iter().filter(same).find(is_free) {
             return Ok(Arc::clone(free));
         }

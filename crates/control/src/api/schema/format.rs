@@ -149,7 +149,7 @@ impl TextFormat {
             ),
             Self::Cursor => Some(r"^[0-9a-f]+$"),
             Self::SeenDefinition => Some(
-                r"^(instructions|(tool|prompt|template):[^\u0000-\u001f\u007f-\u009f]+)@[0-9A-Fa-f]{8,64}$",
+                r"^(instructions|(tool|prompt|template):[^\u0000-\u001f\u007f-\u009f]+)@[0-9A-Fa-f]{32,64}$",
             ),
             Self::AbsolutePath => Some(r"^/[^\u0000]*$"),
             // Names, IPv4 addresses, and IPv6 addresses written in full.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 use trunkline_wire::{Edits, FaultKind, Message, encode_into, upstream_id, write_result};
 
 use crate::call::{Ability, Rejected, ReplyTo};
@@ -85,11 +84,6 @@ impl Link {
         let pending = self.pending.lock();
         let is_call = |waiter: &Waiter| matches!(waiter, Waiter::Client(_) | Waiter::Parked(_));
         pending.cancelled.is_empty() && !pending.iter().any(|(_, waiter)| is_call(waiter))
-    }
-
-    /// Is it free, and can nothing that it asks be for a call that was given up?
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.is_free() && self.pending.lock().cancelled.askers(Instant::now()).is_empty()
     }
 
     pub(in crate::upstream) fn next_id(
@@ -294,41 +288,18 @@ impl Link {
         self.era() == Era::Legacy || self.transport.is_pipe()
     }
 
-    /// Takes out a call that is given up. What the server asks from this very moment on may be for it.
-    pub(in crate::upstream) fn give_up(&self, id: UpstreamId) -> Option<Entry> {
-        let mut pending = self.pending.lock();
-        let entry = pending.remove(id)?;
-        if let Some(who) = entry.waiter.caller() {
-            self.note_given_up(&mut pending, id, who);
+    pub(in crate::upstream) fn who_called(&self, id: UpstreamId) -> Option<Caller> {
+        match self.pending.lock().get(id) {
+            Some(Entry { waiter: Waiter::Client(reply), .. }) => {
+                Some(Caller::of(&reply.client, &reply.request_era))
+            }
+            _ => None,
         }
-        Some(entry)
-    }
-
-    pub(in crate::upstream) fn note_given_up(
-        &self,
-        pending: &mut Pending,
-        id: UpstreamId,
-        who: Caller,
-    ) {
-        if self.asks_for_nobody() {
-            pending.cancelled.note(id, who, Instant::now());
-        }
-    }
-
-    /// Does the server ask without saying for which call?
-    fn asks_for_nobody(&self) -> bool {
-        let is_clear = self.era() == Era::Modern || self.transport.ties_questions_to_calls();
-        !self.simple && !is_clear
-    }
-
-    /// The server has answered a request that nobody waits for.
-    pub(in crate::upstream) fn answered_late(&self, id: UpstreamId) {
-        self.pending.lock().cancelled.answered(id);
     }
 
     /// The server has just been told that a call of this caller is cancelled.
     pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
-        if !self.asks_for_nobody() {
+        if self.simple || self.era() == Era::Modern || self.transport.ties_questions_to_calls() {
             return; // nobody is asked anything, or it is always clear who is
         }
         let mut pending = self.pending.lock();

@@ -13,7 +13,6 @@ use trunkline_wire::FaultKind;
 use crate::call::ReplyTo;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
-use crate::upstream::questions::attribution::Caller;
 use crate::upstream::questions::cancelled::CancelledCalls;
 use crate::upstream::questions::parked::Parked;
 use crate::upstream::transport::UpstreamId;
@@ -40,15 +39,6 @@ impl Waiter {
     /// Does a client get what the server answers, as it is?
     pub(in crate::upstream) fn is_of_client(&self) -> bool {
         matches!(self, Self::Client(_) | Self::Parked(_))
-    }
-
-    /// Who called, if a client has.
-    pub(in crate::upstream) fn caller(&self) -> Option<Caller> {
-        match self {
-            Self::Client(reply) => Some(Caller::of(&reply.client, &reply.request_era)),
-            Self::Parked(parked) => Some(parked.who()),
-            Self::Own(_) | Self::Listening(_) | Self::Fence => None,
-        }
     }
 
     /// Is it open beside the calls, whatever comes?

@@ -52,17 +52,17 @@ impl Connection {
         let expired = self.link.pending.lock().expired(now);
         let after = self.options.timeout.or(self.link.limits.call).unwrap_or_default();
         for id in expired {
-            let Some(entry) = self.link.give_up(id) else { continue };
-            let who = entry.waiter.caller();
+            // Asked before the call is taken out.
+            let who = self.link.who_called(id);
             let error = CallError::Timeout { server: self.link.key.to_string(), after };
-            let mut touched = FlushSet::default();
-            if self.link.fail_entry(entry, &error, &mut touched) {
+            if self.link.fail(id, &error) {
+                let mut touched = FlushSet::default();
                 self.link.call_off(id, "timed out", &mut touched);
                 if let Some(who) = who {
                     self.link.gave_up(who, &mut touched);
                 }
+                touched.flush();
             }
-            touched.flush();
         }
         // A late call no longer counts: the next in the queue may go, although the server may still
         // be busy.
@@ -73,7 +73,7 @@ impl Connection {
 
 impl CallOwner for Connection {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
-        let Some(entry) = self.link.give_up(id) else { return };
+        let Some(entry) = self.link.pending.lock().remove(id) else { return };
         let reply = match entry.waiter {
             Waiter::Client(reply) => reply,
             Waiter::Parked(parked) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::time::sleep;
-use trunkline_wire::{Message, scan, upstream_id};
+use trunkline_wire::{Message, scan};
 
 use crate::call::Payload;
 use crate::limits::REAL_ANSWER;
@@ -22,9 +22,6 @@ impl Connection {
     ) {
         // Python's server says "server-error" where it could not read the id.
         if !matches!(message.id(), b"null" | b"\"server-error\"") {
-            if let Some(id) = upstream_id(message.id()) {
-                self.link.answered_late(id);
-            }
             tracing::debug!(server = %self.link.key, "an answer nobody waits for is dropped");
             return;
         }

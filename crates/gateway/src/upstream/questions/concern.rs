@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
 use trunkline_wire::{Edits, Message};
 
 use crate::call::{Ability, Audience, Client, Discard, Level, ReplyTo, RequestEra, ResponseSink};
@@ -77,31 +76,22 @@ impl Concerned<'_> {
         let calls = pending.iter().filter(|_| !is_over);
         let open: Vec<AttributedCall> =
             calls.filter_map(|(id, waiter)| self.open_call(id, waiter, needed)).collect();
-        let gone = pending.cancelled.askers(Instant::now());
+        let gone: Vec<Caller> = pending.cancelled.all().cloned().collect();
         let why = match whose(&open, &gone) {
             Attribution::Call(id) => {
                 return pending.cause(id).ok_or_else(|| NOBODY.to_owned().into());
             }
             Attribution::Nobodys => {
                 let sole = self.audience.sole();
-                let is_spared = |sole: &Arc<Client>| {
-                    let sole = Caller::session(sole);
-                    gone.iter().all(|who| *who == sole)
-                };
-                return match sole.filter(is_spared) {
+                let sole = sole.filter(|sole| pending.cancelled.spares(&Caller::session(sole)));
+                return match sole {
                     Some(sole) => Ok((sole, None)),
-                    None if gone.is_empty() => Err(NOBODY.to_owned().into()),
-                    None => Err(unclear(GIVEN_UP).into()),
+                    None if pending.cancelled.is_empty() => Err(NOBODY.to_owned().into()),
+                    None => Err(UNCLEAR.to_owned().into()),
                 };
             }
             Attribution::Unclear => {
-                let mut callers = open.iter().map(|call| &call.who);
-                let first = callers.next();
-                let what = match callers.all(|who| Some(who) == first) {
-                    true => GIVEN_UP,
-                    false => SEVERAL,
-                };
-                return Err(Unaskable { why: unclear(what), in_the_way: in_the_way(&open) });
+                return Err(Unaskable { why: UNCLEAR.to_owned(), in_the_way: in_the_way(&open) });
             }
             Attribution::Unable => {
                 let what = needed.map_or("this", Ability::word);
@@ -181,12 +171,8 @@ impl Concerned<'_> {
 }
 
 pub(in crate::upstream) const NOBODY: &str = "no client has a call open here";
-const SEVERAL: &str = "several clients have calls open here";
-const GIVEN_UP: &str = "another client has given up a call that this server has not answered";
-
-fn unclear(what: &str) -> String {
-    format!("{what}, and nothing says whose this is (give the server `\"share\": \"per-session\"`)")
-}
+const UNCLEAR: &str = "several clients have calls open here, and nothing says whose this is (give \
+                       the server `\"share\": \"per-session\"`)";
 
 impl Pending {
     /// The client and the way back of the call with this id.

@@ -25,7 +25,6 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering;
-    use std::time::Duration;
 
     use parking_lot::Mutex;
     use trunkline_catalog::Listing;
@@ -33,7 +32,7 @@ mod tests {
 
     use super::*;
     use crate::call::{Discard, Payload, ReplyTo, RequestEra, Stateless};
-    use crate::deadlines::{Deadlines, Tick};
+    use crate::deadlines::Deadlines;
     use crate::limits::{GIVES_WAY, Limits};
     use crate::pump::Refused;
     use crate::upstream::connection::ConnectionParts;
@@ -91,10 +90,6 @@ mod tests {
     }
 
     fn rig() -> Rig {
-        rig_with(None)
-    }
-
-    fn rig_with(limit: Option<Duration>) -> Rig {
         let server = Arc::new(Listener::default());
         let connection = Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
@@ -103,7 +98,7 @@ mod tests {
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
-            deadlines: Arc::new(Deadlines::new(limit)),
+            deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::begun(2 * GIVES_WAY)),
             options: crate::upstream::connection::ConnectionOptions::default(),
         }));
@@ -183,10 +178,6 @@ mod tests {
         let id = scan(ping.as_bytes()).unwrap().id().to_vec();
         let id = String::from_utf8(id).unwrap();
         rig.says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-        rig.asks("still");
-        assert!(rig.told("\"still\"")[0].contains("has given up a call"), "it may go on with it");
-        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, alices.id);
-        rig.says(&answer);
         rig.asks("last");
         assert_eq!(rig.parked().len(), 1, "bob is asked");
         let again = call(&format!(r#""requestState":"{state}","inputResponses":{{}},"#));
@@ -195,24 +186,6 @@ mod tests {
         let late = late.unwrap_err();
         late.answer(&mut FlushSet::default());
         assert!(late.error.to_string().contains("it has expired"));
-    }
-
-    #[test]
-    fn what_a_server_asks_for_a_call_that_was_late_is_asked_of_nobody_else() {
-        let rig = rig_with(Some(Duration::from_millis(1)));
-        rig.call("alice");
-        let late = rig.connection.link.pending.lock().iter().next().unwrap().0;
-        rig.connection.expire(Tick::MAX);
-        assert_eq!(rig.told("notifications/cancelled").len(), 1);
-        let ping = rig.told("\"ping\"").pop().unwrap();
-        let id = String::from_utf8(scan(ping.as_bytes()).unwrap().id().to_vec()).unwrap();
-        rig.says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-        rig.call("bob");
-        rig.asks("hers");
-        assert!(rig.told("\"hers\"")[0].contains("has given up a call"), "it may be hers");
-        rig.says(&format!(r#"{{"jsonrpc":"2.0","id":{late},"error":{{"code":1,"message":""}}}}"#));
-        rig.asks("his");
-        assert_eq!(rig.parked().len(), 1, "bob is asked");
     }
 
     #[test]

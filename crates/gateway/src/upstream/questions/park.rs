@@ -77,7 +77,6 @@ impl Connection {
                 return false; // its client has come, or its answer
             }
             pending.remove(parked.id);
-            self.link.note_given_up(&mut pending, parked.id, parked.who());
         }
         match state.waiting.take() {
             Some(reply) => reply.fail(error, touched),
