@@ -53,8 +53,7 @@ pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) 
 /// process, and one that cannot start would be started without end.
 pub(super) fn retry_with_own(asked: &SessionRequest<'_>, own: Arc<Server>) {
     let limits = &asked.session.context.supervisor.limits;
-    let patience = own.definition.calls.timeout.or(own.services.call);
-    let patience = patience.map_or(limits.start, |most| most.min(limits.start));
+    let patience = own.call_timeout().map_or(limits.start, |most| most.min(limits.start));
     let ready = async move {
         drop(timeout(patience, own.settled()).await);
         own

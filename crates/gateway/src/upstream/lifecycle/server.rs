@@ -377,10 +377,15 @@ impl Server {
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
             return Err(Rejected::new(path, error));
         };
-        room.admit(path, WaitCause::Away, self.definition.calls.timeout.or(self.services.call))?;
+        room.admit(path, WaitCause::Away, self.call_timeout())?;
         self.wake();
         room.release(touched); // it may have come back at this moment
         Ok(())
+    }
+
+    /// How long a call to it may take, if that is bounded.
+    pub(crate) fn call_timeout(&self) -> Option<std::time::Duration> {
+        self.definition.calls.timeout.or(self.services.call)
     }
 
     /// What is to be told about a call to it at its end, if anybody wants to know.
