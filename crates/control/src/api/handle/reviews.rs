@@ -45,7 +45,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     )
     .parameters(&[
         SERVER_ID,
-        Parameter::query("item", ITEM, "What waits, as `item` of the list names it. Without it nothing is found."),
+        Parameter::query("item", ASKED_ITEM, "What waits, as `item` of the list names it. Without it nothing is found."),
         Parameter::query(
             "from",
             Schema::Integer { least: 0, most: 10_000_000 },
@@ -101,6 +101,8 @@ const fn decision(id: &'static str, path: &'static str, handler: Handler) -> Rou
 }
 
 const ITEM: Schema = text(1, 4000, TextFormat::SeenDefinition);
+/// Shorter in an address: percent-encoded, a longer one would not fit into the head of a request.
+const ASKED_ITEM: Schema = text(1, 500, TextFormat::SeenDefinition);
 
 request! {
     /// The definitions that are decided on.
