@@ -199,7 +199,7 @@ fn on_a_platform_a_difference_that_was_cut_is_seen_whole_first() {
     platform.admin().post(&approve, &part).problem(409, "not-seen-whole");
     let item = one["item"].as_str().expect("a text");
     let whole = format!("/api/v1/aggregator/servers/{id}/definitions");
-    platform.admin().get(&whole).problem(404, "nothing-waits");
+    platform.admin().get(&whole).problem(409, "nothing-waits");
     let (mut from, mut seen) = (0, 0);
     let last = loop {
         let page = platform.admin().get(&format!("{whole}?item={item}&from={from}")).is(200);

@@ -101,7 +101,7 @@ fn a_change_is_held_until_an_operator_approves_it() {
     let begun = json!({ "items": [format!("{name}@{}", &hash[..16])] });
     rest.post(&decide(&id, "approve"), &begun).problem(422, "invalid");
     let unknown = json!({ "items": ["tool:sub@00000000000000000000000000000000"] });
-    rest.post(&decide(&id, "approve"), &unknown).problem(404, "nothing-waits");
+    rest.post(&decide(&id, "approve"), &unknown).problem(409, "nothing-waits");
     assert_eq!(shown(&platform).0, GOOD, "nothing was approved");
 
     let told = rest.post(&decide(&id, "approve"), &items).is(200);

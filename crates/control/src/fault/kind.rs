@@ -36,7 +36,7 @@ kinds! {
     NoSuchSecret 404 "no-such-secret" "There is no such secret": "GET /api/v1/secrets lists them";
     NoSuchSkill 404 "no-such-skill" "There is no such skill": "GET /api/v1/skills lists them";
     NoSuchSuggestion 404 "no-such-suggestion" "There is no such suggestion": "GET /api/v1/skills/suggestions lists them";
-    NothingWaits 404 "nothing-waits" "No such definition waits": "GET /api/v1/reviews lists those that do";
+    NothingWaits 409 "nothing-waits" "No such definition waits": "GET /api/v1/reviews lists those that do";
     WrongMethod 405 "wrong-method" "The path does not have this method": "the `Allow` header lists those it has";
     NameTaken 409 "name-taken" "Another server has this name": "choose another name, or PATCH the server that has it";
     FromFile 409 "from-file" "The server comes from the config file": "change the config file; it is read again when it changes";

@@ -88,6 +88,9 @@ impl ApiKeys {
         now: i64,
     ) -> Result<KeyInfo, KeysError> {
         let mut record = self.store.key(id).await?;
+        if record.revoked_at.is_some() {
+            return Err(StoreError::NotFound.into()); // nobody can use it any more
+        }
         record.limits = kept_limits(limits);
         let said = limits.values().filter_map(|(it, value)| Some((it.name, it.written(value?))));
         let said: Vec<_> = said.map(|(name, value)| format!("{name} {value}")).collect();
