@@ -1,5 +1,7 @@
 //! What one key may have: over every way in together, by default, and as it is changed while clients are connected.
 
+use std::net::SocketAddr;
+
 use kit::dashboard::Person;
 use kit::http::{Ask, Connection};
 use kit::legacy_sse::LegacySse;
@@ -36,6 +38,19 @@ fn shown(platform: &Platform, id: &str) -> Value {
     let keys = platform.admin().get(KEYS).is(200);
     let mut keys = keys["keys"].as_array().expect("keys").iter();
     keys.find(|key| key["id"] == id).expect("the key").clone()
+}
+
+/// A key that is limited to two connections has two, whatever it asks over them.
+#[track_caller]
+fn has_two_connections(address: SocketAddr, ask: &Ask) {
+    let mut held: Vec<_> = (0..2).map(|_| Connection::open(address)).collect();
+    assert!(held.iter_mut().all(|connection| connection.ask(ask).status() == 200));
+    let refused = Connection::open(address).ask(ask);
+    assert_eq!(refused.status(), 429, "{}", refused.text());
+    assert!(refused.text().contains("key `ci` is limited to 2 connections"), "{}", refused.text());
+    assert_eq!(held[0].ask(ask).status(), 200, "one that is open stays");
+    held.pop();
+    wait_until("one has left", LIMIT, || Connection::open(address).ask(ask).status() == 200);
 }
 
 #[test]
@@ -183,14 +198,7 @@ fn limits_of_sessions_connections_and_subscriptions_of_a_key() {
     let bearer = format!("Bearer {token}");
     let ask =
         Ask::post("/mcp", mcp::initialize("1", "2025-11-25")).header("Authorization", &bearer);
-    let mut held: Vec<_> = (0..2).map(|_| Connection::open(address)).collect();
-    assert!(held.iter_mut().all(|connection| connection.ask(&ask).status() == 200));
-    let refused = Connection::open(address).ask(&ask);
-    assert_eq!(refused.status(), 429, "{}", refused.text());
-    assert!(refused.text().contains("key `ci` is limited to 2 connections"), "{}", refused.text());
-    assert_eq!(held[0].ask(&ask).status(), 200, "one that is open stays");
-    held.pop();
-    wait_until("one has left", LIMIT, || Connection::open(address).ask(&ask).status() == 200);
+    has_two_connections(address, &ask);
     // Sessions: those of /sse are all in use.
     let (_, token) = key(&platform, &json!({ "sessions": 1 }));
     let bearer = format!("Bearer {token}");
@@ -254,14 +262,7 @@ fn limits_of_connections_hold_over_rest_too() {
     let bearer = format!("Bearer {token}");
     let address = platform.serve().address();
     let ask = Ask::get("/api/v1/me").header("Authorization", &bearer);
-    let mut held: Vec<_> = (0..2).map(|_| Connection::open(address)).collect();
-    assert!(held.iter_mut().all(|connection| connection.ask(&ask).status() == 200));
-    let refused = Connection::open(address).ask(&ask);
-    assert_eq!(refused.status(), 429, "{}", refused.text());
-    assert!(refused.text().contains("key `ci` is limited to 2 connections"), "{}", refused.text());
-    assert_eq!(held[0].ask(&ask).status(), 200, "one that is open stays");
-    held.pop();
-    wait_until("one has left", LIMIT, || Connection::open(address).ask(&ask).status() == 200);
+    has_two_connections(address, &ask);
     let admin = Ask::get("/api/v1/me").header("Authorization", &format!("Bearer {ADMIN}"));
     assert!((0..5).all(|_| Connection::open(address).ask(&admin).status() == 200));
 }

@@ -38,15 +38,9 @@ pub(super) fn retry_when_awake(asked: &SessionRequest<'_>, server: Arc<Server>) 
     retry_by(asked, server, Instant::now() + patience);
 }
 
-/// Handles a request again once its server is up or has failed.
+/// Handles a request again once its server is up or has failed, while the gateway may still wait for starts.
 pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) {
-    let context = &asked.session.context;
-    // A process of the client's own starts when it is first wanted, perhaps long after the gateway.
-    let deadline = match context.may_wait() {
-        true => context.start_deadline,
-        false => Instant::now() + context.supervisor.limits.start,
-    };
-    retry_by(asked, server, deadline);
+    retry_by(asked, server, asked.session.context.start_deadline);
 }
 
 /// Handles a request again once the client's own process is up. It is waited for once: another try would start another

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn nobody_writes_to_everything_because_of_an_argument() {
-        let ours = [PathBuf::from("/srv/work/mcp.json")];
+        let ours = [PathBuf::from("/srv/app/mcp.json")];
         let home = Some(Path::new("/home/nobody-here"));
         let (read, write, list) = (Access::Read, Access::Write, Access::List);
         for (path, wanted, expected, note) in [
@@ -50,9 +50,9 @@ mod tests {
             ("/home", write, list, Some("holds the home directory")),
             ("/home/nobody-here", write, read, Some("is the home directory")),
             ("/home/nobody-here/notes", write, write, None),
-            ("/srv/work", write, read, Some("Trunkline's own files")),
+            ("/srv/app", write, read, Some("Trunkline's own files")),
             ("/srv", write, read, Some("Trunkline's own files")),
-            ("/srv/work/data", write, write, None),
+            ("/srv/app/data", write, write, None),
             ("/", read, read, None),
         ] {
             let given = given(Path::new(path), wanted, home, &ours);

@@ -1,13 +1,12 @@
 //! Links that a server may have made itself: what they lead to was named by the server, not by its entry.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use trunkline_keeper::{Access, AllowedPath};
 
 /// Leaves out the paths that lead through a link in a directory where the server may write, or may have written before
-/// (`folders`). Walls are built anew at each
-/// start: a server that puts a link at a path of its entry, and ends, would be given whatever the link leads to. What was
-/// left out is said, once each.
+/// (`folders`). Walls are built anew at each start: a server that puts a link at a path of its entry, and ends, would be
+/// given whatever the link leads to. `notes` gets a line for each link that is left out.
 pub(super) fn without_planted_links(
     allowed: &mut Vec<AllowedPath>,
     folders: Vec<PathBuf>,
@@ -48,6 +47,10 @@ fn links(path: &Path) -> Vec<PathBuf> {
         let mut real = PathBuf::new();
         let mut parts = path.components();
         while let Some(part) = parts.next() {
+            if part == Component::ParentDir {
+                real.pop(); // there is no link in it any more
+                continue;
+            }
             real.push(part);
             let Ok(target) = real.read_link() else { continue };
             found.push(real.clone());
@@ -83,6 +86,7 @@ mod tests {
         ] {
             symlink(at(target), at(link)).unwrap();
         }
+        symlink("../work/planted", at("apps/relative")).unwrap();
         let rows = [
             ("work", Access::Write, true),
             ("work/sub", Access::Write, true),
@@ -96,6 +100,8 @@ mod tests {
             ("outside/planted", Access::Read, false),
             // The directory was given for the file that was there before.
             ("notes/data.db", Access::Write, false),
+            // A person's link, which leads to one of the server's.
+            ("apps/relative", Access::Read, false),
             ("missing", Access::Read, true),
         ];
         let allowed = |(name, access, _): &(&str, Access, bool)| AllowedPath {
