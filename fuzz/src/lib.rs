@@ -22,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http_head", run: targets::http_head::run },
     Target { name: "http_body", run: targets::http_body::run },
     Target { name: "sse", run: targets::sse::run },
+    Target { name: "proxy_protocol", run: targets::proxy_protocol::run },
     Target { name: "url", run: targets::url::run },
     Target { name: "percent", run: targets::percent::run },
     Target { name: "jsonc", run: targets::jsonc::run },
@@ -30,7 +31,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "listing", run: targets::listing::run },
     Target { name: "jwt", run: targets::jwt::run },
     Target { name: "jwks", run: targets::jwt::keys },
+    Target { name: "policy_uri", run: targets::policy_uri::run },
     Target { name: "protobuf", run: targets::protobuf::run },
+    Target { name: "otlp_answer", run: targets::protobuf::answer },
 ];
 
 /// The target of that name.

@@ -31,7 +31,7 @@ fn seconds() -> u64 {
 }
 
 fn house() -> Room {
-    let room = Room::new();
+    let room = Room::threaded();
     let big = say::steps([say::huge(64 << 10, say::Place::First)]);
     let vast = say::steps([say::huge(VAST, say::Place::First)]);
     let servers = (0..CHILDREN).map(|child| {

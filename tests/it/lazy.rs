@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use kit::client::Client;
 use kit::mcp::Speak as _;
+use kit::modern::Modern;
 use kit::platform::{SERVERS, id_of};
 use kit::room::{CACHE, Room};
 use kit::{LIMIT, bin, ledger, process, say};
@@ -98,6 +99,47 @@ fn a_server_that_is_remembered_is_started_by_the_first_request_that_needs_it() {
 }
 
 /// It is tried as often as the breaker allows; then the caller learns what the server said.
+/// Its server knows the tool by another name than the client, who is asked and makes the call again.
+#[test]
+fn a_stateless_call_that_has_waited_for_its_server_is_known_when_it_comes_again() {
+    const ABLE: &str = r#"{"elicitation":{"form":{}}}"#;
+    const CALL: &str = r#"{"name":"a:ask","arguments":{"n":1.0}}"#;
+    for server in ["legacy", "modern"] {
+        let room = Room::new();
+        let question = r#"{"message":"who?","requestedSchema":{"type":"object","properties":{}}}"#;
+        let (method, heard) = ("elicitation/create", || say::text("heard"));
+        let fake = match server {
+            "modern" => {
+                let asks =
+                    say::modern::input_required(&[("q", method, question)], Some(r#""1:x""#));
+                let rounds = [say::steps([asks]), say::steps([heard()])];
+                room.fake("a").modern().tool("ask", say::modern::rounds(rounds))
+            }
+            _ => room.fake("a").tool("ask", say::steps([say::ask(method, question), heard()])),
+        };
+        room.config([("a", fake.entry())]);
+        for run in 0..2 {
+            let client = Modern::stdio(Client::spawn(command(&room)), ABLE);
+            client.ask("tools/list", "{}").result();
+            process::wait_until("it is remembered", LIMIT, || remembered(&room) == 1);
+            assert_eq!(
+                starts(&room, "a"),
+                1,
+                "{server}: in run {run} it is started by its first call"
+            );
+            let round = client.ask("tools/call", CALL).round();
+            let again = round.answered(CALL, |_| r#"{"action":"accept","content":{}}"#.into());
+            let answer = client.ask("tools/call", &again);
+            let result = String::from_utf8_lossy(answer.result()).into_owned();
+            assert!(result.contains("heard"), "{server}, run {run}: {result}");
+            assert_eq!(starts(&room, "a"), run + 1);
+            let process = client.process().expect("a process");
+            process.close_stdin();
+            process.wait_exit(LIMIT);
+        }
+    }
+}
+
 #[test]
 fn a_call_to_a_server_that_does_not_start_any_more_says_why() {
     let room = Room::new();

@@ -184,6 +184,26 @@ fn limits_of_addresses_hold_for_all_sessions_of_one() {
     assert_eq!(elsewhere.status(), 200, "{}", elsewhere.text());
 }
 
+/// A batch (revision 2025-03-26) is as many calls as it has.
+#[test]
+fn limits_of_addresses_count_the_calls_of_a_batch() {
+    let room = Room::new();
+    let per_address = json!({ "callsPerSecond": HARDLY, "burst": 1 });
+    config_with(&room, &echo(&room, &json!({})), &json!({ "perAddress": per_address }));
+    let serve = room.serve(&[]);
+    let client = serve.streamable();
+    client.initialize("2025-03-26");
+    client.list();
+    let call = |id: &str| {
+        let params = r#"{"name":"a.echo","arguments":{}}"#;
+        format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"tools/call","params":{params}}}"#)
+    };
+    client.post(format!("[{},{}]", call("x"), call("y")));
+    client.answer(b"\"x\"", LIMIT).result();
+    let refused = client.answer(b"\"y\"", LIMIT);
+    assert_limited(&refused, "address 127.0.0.1", "address", "calls_per_second");
+}
+
 /// One call may be open at the server `a`; `wait` and `later` wait for a gate, `die` ends the process.
 fn one_at_a_time(room: &Room) {
     let wait = say::steps([say::gate(room, "go"), say::text("fine")]);

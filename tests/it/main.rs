@@ -30,6 +30,7 @@ mod platform;
 mod platform_foreign;
 mod platform_issuer;
 mod policies;
+mod proxies;
 mod readme;
 mod real;
 mod relay;
@@ -41,6 +42,7 @@ mod shared;
 mod sharing;
 mod simple;
 mod slow_readers;
+mod tls;
 mod traces;
 
 /// Tests that measure promised times, or use both processors for long, take turns.

@@ -16,7 +16,7 @@ const ABLE: &str = r#"{"elicitation":{"form":{}},"sampling":{}}"#;
 
 /// `a` is shared in this way; it echoes, waits at the gate `go`, asks, and reports progress.
 fn house(share: Option<&str>) -> Room {
-    let room = Room::new();
+    let room = Room::threaded();
     let ask = say::steps([
         say::ask("elicitation/create", r#"{"message":"who?","requestedSchema":{"type":"object"}}"#),
         say::result(r#"{"heard":@ANSWER@}"#),

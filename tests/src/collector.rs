@@ -1,4 +1,4 @@
-//! A collector of traces on the loopback: takes what is posted to it, or refuses, or says nothing.
+//! A collector of traces and logs on the loopback: takes what is posted to it, or refuses, or says nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,6 +20,8 @@ pub struct Collector {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mood {
     Taking,
+    /// All but so many of each request, as OTLP says it in JSON or in protobuf: the form of the request.
+    TakingAllBut(u8),
     /// With this status, and not to come back before now.
     Refusing(u16),
     /// The first time with this status, and then taking: a sender gives up after a few tries, which no test
@@ -99,6 +101,12 @@ impl Collector {
         taken.flat_map(|posted| spans_in(&posted.body)).collect()
     }
 
+    /// The log records that were taken, as their JSON has them, in the order of their arrival.
+    pub fn logs(&self) -> Vec<Value> {
+        let taken = self.posted().into_iter().filter(|posted| posted.is_taken);
+        taken.flat_map(|posted| logs_in(&posted.body)).collect()
+    }
+
     /// Waits for so many, and gives them out by when they began.
     #[track_caller]
     pub fn wait_spans(&self, count: usize) -> Vec<Span> {
@@ -121,6 +129,14 @@ fn spans_in(body: &[u8]) -> Vec<Span> {
         }
     }
     all
+}
+
+fn logs_in(body: &[u8]) -> Vec<Value> {
+    let document: Value = serde_json::from_slice(body).expect("JSON");
+    let resources = document["resourceLogs"].as_array().into_iter().flatten();
+    let scopes = resources.flat_map(|it| it["scopeLogs"].as_array().into_iter().flatten());
+    let records = scopes.flat_map(|it| it["logRecords"].as_array().into_iter().flatten());
+    records.cloned().collect()
 }
 
 #[derive(Debug, Clone)]
@@ -192,17 +208,36 @@ impl Shared {
         if let Mood::RefusingOnce(_) = mood {
             *lock(&self.mood) = Mood::Taking;
         }
-        let is_taken = mood == Mood::Taking;
-        lock(&self.posted).push(Posted { head, body, is_taken });
+        let is_taken = matches!(mood, Mood::Taking | Mood::TakingAllBut(_));
+        let posted = Posted { head, body, is_taken };
+        let is_protobuf = posted.header("content-type") == Some("application/x-protobuf");
+        let is_of_logs = posted.head.starts_with("POST /v1/logs");
+        lock(&self.posted).push(posted);
         let status = match mood {
-            Mood::Taking => "200 OK".to_owned(),
+            Mood::Taking | Mood::TakingAllBut(_) => "200 OK".to_owned(),
             Mood::Refusing(status) | Mood::RefusingOnce(status) => format!("{status} No"),
             Mood::Silent => return lock(&self.open).push(stream),
         };
-        let fields = "Content-Type: application/json\r\nRetry-After: 0\r\nConnection: close";
-        let answer = format!("HTTP/1.1 {status}\r\n{fields}\r\nContent-Length: 2\r\n\r\n{{}}");
+        let (kind, body) = match mood {
+            // Its field 1: a message with the number and the words.
+            Mood::TakingAllBut(number) if is_protobuf => {
+                ("application/x-protobuf", [&[10, 11, 8, number, 18, 7], &b"too old"[..]].concat())
+            }
+            Mood::TakingAllBut(number) => {
+                let what = if is_of_logs { "rejectedLogRecords" } else { "rejectedSpans" };
+                let partial = format!(
+                    r#"{{"partialSuccess":{{"{what}":"{number}","errorMessage":"too old"}}}}"#
+                );
+                ("application/json", partial.into_bytes())
+            }
+            _ => ("application/json", b"{}".to_vec()),
+        };
+        let fields = format!("Content-Type: {kind}\r\nRetry-After: 0\r\nConnection: close");
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\n{fields}\r\nContent-Length: {length}\r\n\r\n");
+        let answer = [head.as_bytes(), &body].concat();
         // Who does not wait for it is told nothing.
-        drop(stream.write_all(answer.as_bytes()));
+        drop(stream.write_all(&answer));
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod apart;
 pub mod bin;
 pub mod browser;
+pub mod certificates;
 pub mod client;
 pub mod collector;
 pub mod config;
@@ -28,6 +29,7 @@ pub mod page;
 pub mod platform;
 pub mod port;
 pub mod process;
+pub mod proxy;
 pub mod rest;
 pub mod rng;
 pub mod room;
@@ -42,6 +44,7 @@ pub mod slow;
 pub mod streamable;
 pub mod terminal;
 pub mod tls;
+pub mod tunnel;
 pub mod way;
 pub mod yardstick;
 

@@ -51,6 +51,7 @@ impl Room {
         if !flags.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
+        self.add_threads(&mut command, flags);
         self.mark(&mut command);
         command.args(flags);
         for name in [

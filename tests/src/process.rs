@@ -165,6 +165,12 @@ pub fn peak_memory_kib(pid: i32) -> u64 {
     status_kib(pid, "VmHWM:")
 }
 
+/// The memory of its own that the process has now, in KiB: without the pages of its program, which are many in a
+/// debug build.
+pub fn own_memory_kib(pid: i32) -> u64 {
+    status_kib(pid, "RssAnon:")
+}
+
 /// The memory the process has resident now, in KiB.
 pub fn memory_kib(pid: i32) -> u64 {
     status_kib(pid, "VmRSS:")

@@ -24,6 +24,8 @@ pub struct Room {
     is_hurried: bool,
     /// Do its clients share a runtime?
     is_shared: bool,
+    /// Threads that move the messages of its `serve`s.
+    threads: u8,
 }
 
 /// The variable that carries the marker into processes whose arguments do not.
@@ -52,7 +54,7 @@ impl Room {
         let name = format!("trunkline-it-{}-{number}-", std::process::id());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
-        Self { dir, services: Mutex::default(), is_hurried: false, is_shared: false }
+        Self { dir, services: Mutex::default(), is_hurried: false, is_shared: false, threads: 1 }
     }
 
     /// A room whose gateways wait only a tenth of what they promise, where a test would have to sit
@@ -60,6 +62,14 @@ impl Room {
     pub fn hurried() -> Self {
         let mut room = Self::new();
         room.is_hurried = true;
+        room
+    }
+
+    /// A room whose `serve`s move messages on several threads, however few processors there are. What two connections
+    /// send then has no order, which most tests count on.
+    pub fn threaded() -> Self {
+        let mut room = Self::new();
+        room.threads = 3;
         room
     }
 
@@ -83,6 +93,13 @@ impl Room {
         let mut all = process::marked(self.marker());
         all.retain(|process| process.command_line().contains(" runtime --id "));
         all
+    }
+
+    /// Says how many threads move messages, whatever this machine would have.
+    pub(crate) fn add_threads(&self, command: &mut Command, flags: &[&str]) {
+        if !flags.contains(&"--threads") {
+            command.arg("--threads").arg(self.threads.to_string());
+        }
     }
 
     /// What every gateway of this room has in its environment.

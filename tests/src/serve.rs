@@ -26,6 +26,7 @@ impl Room {
         if !flags.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
+        self.add_threads(&mut command, flags);
         self.mark(&mut command);
         command.args(flags).env(CACHE, self.fresh_cache());
         for name in [
@@ -51,9 +52,10 @@ impl Serve {
     #[track_caller]
     pub fn start(command: Command) -> Self {
         let process = Client::spawn(command);
-        process.wait_stderr(&["listening on http://"], LIMIT);
+        process.wait_stderr(&["listening on http"], LIMIT);
         let stderr = process.stderr();
-        let said = stderr.split("listening on http://").nth(1).unwrap_or_default();
+        let said = stderr.split("listening on http").nth(1).unwrap_or_default();
+        let said = said.trim_start_matches('s').trim_start_matches("://");
         let address = said.split(|c: char| c.is_whitespace() || c == '/').next();
         let address = address.and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address: {stderr}"));

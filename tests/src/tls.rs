@@ -64,7 +64,28 @@ impl Cover {
         certificate: Certificate,
         versions: &[&'static Version],
     ) -> Self {
-        let config = Arc::new(config(certificate, versions));
+        Self::with(plain, config(certificate, versions))
+    }
+
+    /// Covers `plain` for clients that show a certificate of [`authority`].
+    #[track_caller]
+    pub fn for_known_clients(plain: SocketAddr) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        let authority = CertificateDer::from_pem_file(authority()).expect("a certificate");
+        roots.add(authority).expect("an authority");
+        let provider = Arc::new(ring::default_provider());
+        let verifier =
+            rustls::server::WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+        let verifier = verifier.build().expect("an authority to go by");
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().expect("versions that exist");
+        let (chain, key) = certificate_and_key("local");
+        let config = builder.with_client_cert_verifier(verifier).with_single_cert(chain, key);
+        Self::with(plain, config.expect("a certificate with its key"))
+    }
+
+    fn with(plain: SocketAddr, config: ServerConfig) -> Self {
+        let config = Arc::new(config);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -99,16 +120,26 @@ fn config(certificate: Certificate, versions: &[&'static Version]) -> ServerConf
         Certificate::Elsewhere => "elsewhere",
         Certificate::Expired => "expired",
     };
-    let chain = CertificateDer::from_pem_file(testdata(&format!("{name}.pem")));
-    let key = PrivateKeyDer::from_pem_file(testdata(&format!("{name}.key.pem")));
+    let (chain, key) = certificate_and_key(name);
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_protocol_versions(versions).expect("versions that exist");
     let mut config = builder
         .with_no_client_auth()
-        .with_single_cert(vec![chain.expect("a certificate")], key.expect("a key"))
+        .with_single_cert(chain, key)
         .expect("a certificate with its key");
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config
+}
+
+fn certificate_and_key(name: &str) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+    let chain = CertificateDer::from_pem_file(testdata(&format!("{name}.pem")));
+    let key = PrivateKeyDer::from_pem_file(testdata(&format!("{name}.key.pem")));
+    (vec![chain.expect("a certificate")], key.expect("a key"))
+}
+
+/// A certificate that [`authority`] has signed and its key, as files.
+pub fn known_client() -> (PathBuf, PathBuf) {
+    (testdata("local.pem"), testdata("local.key.pem"))
 }
 
 /// The life of one connection: two threads, one for each direction.

@@ -1,6 +1,6 @@
 //! What the product is built of: every package's licence is one that deny.toml allows, none is banned there, and
-//! all come from one registry. `cargo deny check` says the same and knows advisories besides; this needs neither
-//! another program nor the network.
+//! all come from one registry. `cargo deny check` says the same and knows advisories besides; this needs no
+//! other program, and the network only for packages that were never built here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,8 @@ pub fn check(faults: &mut Vec<String>) -> Result<(), String> {
 /// Each package that is built on this machine, with its licence.
 fn packages() -> Result<BTreeSet<(String, String)>, String> {
     let mut tree = run::our_cargo();
-    tree.args(["tree", "--offline", "--workspace", "--prefix", "none", "--edges", "normal,build"]);
+    // Not `--offline`: on a fresh machine this runs before the first build has fetched the packages.
+    tree.args(["tree", "--locked", "--workspace", "--prefix", "none", "--edges", "normal,build"]);
     tree.args(["--format", "{p}\t{l}"]);
     let done = tree.output().map_err(|error| format!("cargo tree: {error}"))?;
     if !done.status.success() {

@@ -25,7 +25,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 const LONGEST: u32 = 4096;
 /// Texts of one line that are read from left to right: short inputs reach all of their code, and ten times as many
 /// are tried in the same time.
-const SHORT: [&str; 4] = ["jwt", "percent", "uri_template", "url"];
+const SHORT: [&str; 5] = ["jwt", "percent", "policy_uri", "uri_template", "url"];
 const LONGEST_SHORT: u32 = 512;
 /// Seconds for one input: a parser that takes longer hangs.
 const TIMEOUT: &str = "-timeout=10";

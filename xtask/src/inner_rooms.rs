@@ -22,6 +22,8 @@ pub const INNER_ORDER: &[(&str, &[&str])] = &[(
         "servers",
         "reviews",
         "secrets",
+        "policy_trial",
+        "policies",
         "activity",
         "reconcile",
         "overview",

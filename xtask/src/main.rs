@@ -1,5 +1,6 @@
 //! Every command of this repository; `cargo xtask` alone lists them.
 
+mod balancers;
 mod bench;
 mod browser;
 mod code;
@@ -18,6 +19,7 @@ mod map;
 mod packages;
 mod peers;
 mod postgres;
+mod proxies;
 mod rooms;
 mod run;
 mod scan_quality;

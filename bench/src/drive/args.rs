@@ -7,12 +7,13 @@ usage: bench [--quick] [--only SCENARIO]… [--subject COMMAND] [--before COMMAN
              [--markdown FILE] [--strict]
   scenarios: seq par64 big list start50 mem scale http-seq http-par64 http-sessions http-big (http: these four)
              modern-seq modern-par64 (modern: these two)
-             guards (pins, scanner, limits and sandbox on against off: a call, and the start of servers)
+             cores (one thread that moves messages against several: throughput, CPU, evenness, futex calls)
+             guards (pins, scanner, limits, sandbox and policies on against off: a call, and the start of servers)
              platform-seq platform-register platform-scale platform-search (platform: these four)
   --subject   the program under test, with arguments if it needs some (default: trunkline beside this program)
   --before    another build of it, or the same with other arguments: measured in the same rounds, as ratios
   --peers     a directory with a Python environment in venv/ (`cargo xtask bench --peers` makes one)
-  --policies  in `guards`, passed on to the one with everything on: `serve --policies FILE`
+  --policies  other policies for `guards` than the hundred that the benchmark has
   --strict    exit with 1 if a target is missed";
 
 #[derive(Debug, Default)]

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Platform(Door),
     /// The subject with everything that guards switched off, or on.
     Guarded(Guards),
+    /// The subject with so many threads that move messages.
+    Threads(usize),
     Peer(Peer),
 }
 

@@ -35,6 +35,8 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
             let way = if *guards == Guards::On { "on" } else { "off" };
             format!("{}, guards {way}", label(place, &Kind::Subject))
         }
+        Kind::Threads(1) => format!("{}, 1 thread", label(place, &Kind::Subject)),
+        Kind::Threads(count) => format!("{}, {count} threads", label(place, &Kind::Subject)),
         Kind::Peer(peer) => peer.name.clone(),
     }
 }
@@ -79,6 +81,7 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
         }
         Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
         Kind::Guarded(_) => return Err("guards are measured over HTTP".to_owned()),
+        Kind::Threads(_) => return Err("threads are measured over HTTP".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
         }
@@ -103,13 +106,16 @@ pub(super) fn serve(
         Kind::Direct => return Err("nobody to start".to_owned()),
         Kind::Shared => return Err("a shared runtime has no HTTP".to_owned()),
         Kind::Floor => Command::new(&place.floor),
-        Kind::Subject => Command::new(&place.subject.path),
+        Kind::Subject | Kind::Threads(_) => Command::new(&place.subject.path),
         Kind::Before => Command::new(&before(place)?.path),
         Kind::Platform(_) => return Ok(platform(place, Some(&config))),
         Kind::Guarded(guards) => return guarded(place, *guards, offer, ports),
         Kind::Peer(peer) => return Ok(peer_command(&peer.program, peer.http_args, &config, port)),
     };
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
+    if let Kind::Threads(count) = kind {
+        command.arg("--threads").arg(count.to_string());
+    }
     Ok(command)
 }
 
@@ -140,8 +146,8 @@ fn guarded(place: &Place, guards: Guards, offer: Offer, ports: &[u16]) -> Result
         Guards::Off => command.env("TRUNKLINE_PINS", "off"),
         Guards::On => command.env("TRUNKLINE_PINS", place.directory.join("pins")),
     };
-    if let (Guards::On, Some(policies)) = (guards, &place.policies) {
-        command.arg("--policies").arg(policies);
+    if guards == Guards::On {
+        command.arg("--policies").arg(&place.policies);
     }
     Ok(command)
 }

@@ -3,6 +3,7 @@
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The target's own processes: the one we started and its helpers, but not the children it serves.
@@ -33,6 +34,21 @@ impl Own {
     /// Processor time of all threads so far, in nanoseconds.
     pub(super) fn cpu(&self) -> u64 {
         self.all().map(cpu).sum()
+    }
+
+    /// Processor time so far of each thread whose name begins so, in nanoseconds, in the order of their numbers.
+    pub(super) fn threads(&self, name: &str) -> Vec<u64> {
+        let tasks =
+            fs::read_dir(format!("/proc/{}/task", self.main)).into_iter().flatten().flatten();
+        let mut named: Vec<(i32, u64)> = tasks
+            .filter_map(|task| {
+                let comm = fs::read_to_string(task.path().join("comm")).ok()?;
+                let number = task.file_name().to_str()?.parse().ok()?;
+                comm.starts_with(name).then_some((number, spent(&task.path())?))
+            })
+            .collect();
+        named.sort_unstable();
+        named.into_iter().map(|(_, time)| time).collect()
     }
 
     pub(super) fn memory_of_helpers(&self) -> Memory {
@@ -132,11 +148,13 @@ fn parent(pid: i32) -> Option<i32> {
 
 fn cpu(pid: i32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let times = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    });
-    times.sum()
+    tasks.filter_map(|task| spent(&task.path())).sum()
+}
+
+/// Processor time of the thread with this directory.
+fn spent(task: &Path) -> Option<u64> {
+    let text = fs::read_to_string(task.join("schedstat")).ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 fn kib(path: &str, field: &str) -> u64 {

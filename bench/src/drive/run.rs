@@ -4,6 +4,7 @@ use super::affinity::Cpus;
 use super::args::{self, Options};
 use super::machine::{self, Time};
 use super::peers::{self, Found};
+use super::policies;
 use super::report::{Report, Rows};
 use super::scenario::{self, Context};
 use super::target::{Place, Program};
@@ -11,6 +12,7 @@ use super::temporary::Temporary;
 use super::watchdog;
 use rustix::process::{getpid, set_child_subreaper};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -59,7 +61,7 @@ fn place(options: &Options, temporary: &Temporary) -> Result<Place, String> {
             Program::from_words,
         ),
         before: options.before.as_deref().map(Program::from_words),
-        policies: options.policies.clone(),
+        policies: policies(options, temporary)?,
         directory: temporary.path().to_owned(),
         start: Instant::now(),
     };
@@ -70,6 +72,17 @@ fn place(options: &Options, temporary: &Temporary) -> Result<Place, String> {
         }
     }
     Ok(place)
+}
+
+/// The file of policies that was named, or one with the benchmark's own.
+fn policies(options: &Options, temporary: &Temporary) -> Result<PathBuf, String> {
+    let path = match &options.policies {
+        Some(named) => return Ok(named.clone()),
+        None => temporary.path().join("hundred.cedar"),
+    };
+    let written = std::fs::write(&path, policies::hundred());
+    written.map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
 }
 
 /// The whole report as a Markdown page.

@@ -61,7 +61,7 @@ pub(super) struct Place {
     pub(super) subject: Program,
     pub(super) before: Option<Program>,
     /// A file of policies, for those with guards.
-    pub(super) policies: Option<PathBuf>,
+    pub(super) policies: PathBuf,
     pub(super) directory: PathBuf,
     /// The watchdog's zero.
     pub(super) start: Instant,
@@ -267,9 +267,12 @@ impl Target {
             if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
-            Kind::Floor | Kind::Subject | Kind::Before | Kind::Shared | Kind::Guarded(_) => {
-                (0, name(self.route.separator()), likeness)
-            }
+            Kind::Floor
+            | Kind::Subject
+            | Kind::Before
+            | Kind::Shared
+            | Kind::Guarded(_)
+            | Kind::Threads(_) => (0, name(self.route.separator()), likeness),
             Kind::Platform(Door::Rest) => {
                 return Ok(Call::rest(&name(self.route.separator()), ask));
             }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::console;
 use crate::terminal::{Colour, Paint};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Environment {
     all: Vec<(OsString, OsString)>,
     /// What the command line said.

@@ -33,6 +33,7 @@ mod setup;
 mod shared;
 mod terminal;
 mod timestamp;
+mod tls_watch;
 mod walls;
 mod watch;
 mod web_services;

@@ -39,6 +39,10 @@ impl PolicyFiles {
         Self(paths.to_vec())
     }
 
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.0
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -164,6 +168,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
     }
     if files.len() > MOST_FILES {
         return Err(format!("{}: more than {MOST_FILES} files", path.display()));
+    }
+    if files.is_empty() {
+        // Not "no policies": whoever named it wants some, and its last file may just have been moved away.
+        return Err(format!("{}: no file there is called *.{ENDING}", path.display()));
     }
     files.sort();
     Ok(files)

@@ -2,18 +2,18 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, ServerSpec};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
-use trunkline_control::trace::HEADERS;
+use trunkline_control::otlp::HEADERS;
 use trunkline_gateway::{
-    Declared, GatewayInfo, Inherited, Limits, Logins, Options, PinHome, Restart, RunPolicy,
-    ShownTools,
+    Declared, GatewayInfo, Inherited, Limits, Logins, Network, Options, PinHome, Restart,
+    RunPolicy, ShownTools,
 };
-use trunkline_http::reach::Policy;
+use trunkline_http::proxy::Proxies;
 
 use crate::cli::{Bounds, Identity, Servers, Stdio};
 use crate::client::{did_you_mean, line};
@@ -265,12 +265,24 @@ pub(crate) fn remote_options(
         caller_tells_failures: false,
         inherited: inherited(wanted, environment),
         declared: wanted.declared.clone(),
-        reach: Policy::default(),
+        network: network(environment),
         events: None,
         traces: None,
         logins: None,
         listings: None,
     }
+}
+
+/// The proxies that the environment names. Of a variable that cannot be used its name is told, once.
+fn network(environment: &Environment) -> Network {
+    static TOLD: Once = Once::new();
+    let (proxies, faults) = Proxies::read(&environment.all());
+    TOLD.call_once(|| {
+        for fault in &faults {
+            tracing::warn!("{fault}; it is not used until it is corrected");
+        }
+    });
+    Network { proxies, ..Network::default() }
 }
 
 /// Servers never get the token that lets clients in, not even with `--pass-env '*'`.
@@ -283,7 +295,8 @@ pub(crate) fn inherited(wanted: &StartOptions<'_>, environment: &Environment) ->
 
 /// Variables that only Trunkline needs. A server that has to send traces with the same headers is
 /// given them in its own `env`.
-const OWN: [&str; 8] = [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
+const OWN: [&str; 9] =
+    [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1], HEADERS[2]];
 
 /// The variables of the platform.
 pub(crate) const STORE: &str = "TRUNKLINE_STORE";

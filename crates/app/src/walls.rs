@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use trunkline_catalog::config::SandboxProfile;
+use trunkline_control::audit::{AuditExport, LineExport};
 use trunkline_control::secrets::KeySource;
-use trunkline_control::services::StorageSettings;
+use trunkline_control::services::{AuditSettings, StorageSettings};
 use trunkline_gateway::SandboxPolicy;
 
 use crate::environment::Environment;
+use crate::logging;
 
 /// For servers of a config: no walls where their entries want none.
 pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> SandboxPolicy {
@@ -29,25 +31,51 @@ pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> Sandbo
         absolute("XDG_RUNTIME_DIR").map(|it| it.join("trunkline")),
         config.map(Path::to_path_buf),
     ];
-    let never = folders.into_iter().flatten().collect();
+    let logs = logging::files(environment);
+    // An empty path, such as that of no config, would be above every other one.
+    let named = folders.into_iter().flatten().chain(logs).filter(|it| !it.as_os_str().is_empty());
+    let never = named.map(absolute_path).collect();
     SandboxPolicy { default: SandboxProfile::Off, never, own, watch: None }
+}
+
+/// What a relative path names is another file for a server that works elsewhere.
+fn absolute_path(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// What a platform adds for its audit log: the file it is passed on to, and its anchor. Whoever could write there could
+/// change what they prove.
+pub(crate) fn add_audit(policy: &mut SandboxPolicy, audit: &AuditSettings) {
+    let export = match &audit.export {
+        Some(AuditExport::Lines(LineExport::File(file))) => Some(file.clone()),
+        _ => None,
+    };
+    policy.never.extend(export.into_iter().chain(audit.anchor.clone()).map(absolute_path));
+}
+
+/// Policies say who may use what: no server is to change them.
+pub(crate) fn add_policies(policy: &mut SandboxPolicy, files: &[PathBuf]) {
+    policy.never.extend(files.iter().cloned().map(absolute_path));
 }
 
 /// What a platform adds: its data directory, its store and its key.
 pub(crate) fn add_platform(policy: &mut SandboxPolicy, storage: &StorageSettings) {
-    policy.never.push(storage.data_dir.clone());
+    policy.never.push(absolute_path(storage.data_dir.clone()));
     policy.own = Some(storage.data_dir.join("servers"));
     if let Some(file) = storage.store.file() {
         // SQLite keeps its journals beside it.
         let beside = |ending: &str| {
             let mut name = file.as_os_str().to_owned();
             name.push(ending);
-            PathBuf::from(name)
+            absolute_path(PathBuf::from(name))
         };
-        policy.never.extend(["", "-wal", "-shm", "-journal"].map(beside));
+        policy.never.extend(["", "-wal", "-shm", "-journal", ".lock"].map(beside));
     }
     if let KeySource::File(key) = &storage.key {
-        policy.never.push(key.clone());
+        // While it is changed, the next one lies beside it.
+        let mut next = key.as_os_str().to_owned();
+        next.push(".next");
+        policy.never.extend([key.clone(), next.into()].map(absolute_path));
     }
 }
 
@@ -57,7 +85,11 @@ mod tests {
 
     #[test]
     fn what_is_ours_is_never_given() {
-        let environment = Environment::of(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/user/1")]);
+        let environment = Environment::of(&[
+            ("HOME", "/h"),
+            ("XDG_RUNTIME_DIR", "/run/user/1"),
+            ("MCP_PROXY_LOG_DIRECTORY_PATH", "/srv/logs"),
+        ]);
         let policy = policy(Some(Path::new("/etc/mcp.json")), &environment);
         for path in [
             "/h/.config/trunkline",
@@ -65,10 +97,14 @@ mod tests {
             "/h/.cache/trunkline",
             "/run/user/1/trunkline",
             "/etc/mcp.json",
+            "/srv/logs/trunkline.log",
+            "/srv/logs/trunkline.log.4",
         ] {
             assert!(policy.never.iter().any(|it| it == Path::new(path)), "{path}: {policy:?}");
         }
         assert_eq!(policy.own, Some(PathBuf::from("/h/.cache/trunkline/servers")));
         assert_eq!(policy.default, SandboxProfile::Off);
+        let without = super::policy(Some(Path::new("")), &environment);
+        assert!(without.never.iter().all(|it| it.is_absolute()), "{without:?}");
     }
 }

@@ -16,7 +16,7 @@ pub use assemble::{
     Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Route, Scope, SeenParts,
     SubtoolRefusal, ToolOrigin, ToolRoute, custom_tools,
 };
-pub use instructions::{ServerWords, instructions};
+pub use instructions::{ServerWords, instructions, is_name};
 pub use listing::{
     CacheHint, ListKind, Listing, ListingEntry, NotAList, ParamHeader, Substitute, Tool,
     param_headers,

@@ -15,6 +15,7 @@ pub mod logins;
 pub mod metrics;
 pub mod net;
 pub mod oauth;
+pub mod otlp;
 pub mod policies;
 pub mod secrets;
 pub mod services;

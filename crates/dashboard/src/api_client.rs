@@ -89,6 +89,8 @@ impl PageRequest<'_> {
             body,
             unread: false,
             peer: self.visit.peer,
+            certificate: None,
+            is_secure: self.visit.is_secure,
             connection: WebConnection::default(),
         };
         self.state.api.inside(self.principal(), &visit).await

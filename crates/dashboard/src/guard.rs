@@ -42,15 +42,25 @@ pub(crate) fn is_own_page(headers: &WebHeaders, public: Option<&str>) -> Result<
     }
     // A request without it is judged by the header above, and by the token of its form.
     let Some(origin) = headers.get("origin") else { return Ok(()) };
-    let there = std::str::from_utf8(origin).ok().and_then(authority);
-    let mut here = [headers.text("host"), public.and_then(authority)].into_iter().flatten();
-    let is_here = there.is_some_and(|there| here.any(|here| here.eq_ignore_ascii_case(there)));
+    let Some(origin) = std::str::from_utf8(origin).ok() else { return Err(CrossSite::Site) };
+    let is_same = |one: Option<&str>, other: Option<&str>| {
+        one.zip(other).is_some_and(|(one, other)| one.eq_ignore_ascii_case(other))
+    };
+    let is_here = match public.filter(|public| is_same(authority(public), authority(origin))) {
+        // The operator has named the scheme: whoever is on the way can change a page that came without TLS.
+        Some(public) => is_same(scheme(public), scheme(origin)),
+        None => is_same(headers.text("host"), authority(origin)),
+    };
     if is_here { Ok(()) } else { Err(CrossSite::Site) }
 }
 
 /// `host:port` of a URL or an origin.
 fn authority(url: &str) -> Option<&str> {
     url.split_once("://").and_then(|(_, rest)| rest.split('/').next())
+}
+
+fn scheme(url: &str) -> Option<&str> {
+    url.split_once("://").map(|(scheme, _)| scheme)
 }
 
 /// Is this the session's token? Digests are compared: how far two of them agree says nothing about the
@@ -138,6 +148,9 @@ mod tests {
         let behind = headers(&[here, ("Origin", "https://a.example")]);
         assert_eq!(is_own_page(&behind, Some("https://a.example/x")), Ok(()), "behind a proxy");
         assert_eq!(is_own_page(&behind, Some("https://b.example")), Err(CrossSite::Site));
+        let plain = headers(&[("Host", "a.example"), ("Origin", "http://a.example")]);
+        assert_eq!(is_own_page(&plain, Some("https://a.example")), Err(CrossSite::Site));
+        assert_eq!(is_own_page(&plain, Some("http://a.example")), Ok(()));
     }
 
     #[test]

@@ -32,12 +32,13 @@ struct MenuEntry {
     needs: Action,
 }
 
-const MENU: [MenuEntry; 8] = [
+const MENU: [MenuEntry; 9] = [
     MenuEntry { path: "/", word: "Overview", needs: Action::ReadMetrics },
     MenuEntry { path: "/servers", word: "Servers", needs: Action::ReadServers },
     MenuEntry { path: "/tools", word: "Tools", needs: Action::ReadTools },
     MenuEntry { path: "/skills", word: "Skills", needs: Action::ReadSkills },
     MenuEntry { path: "/review", word: "Review", needs: Action::ReviewDefinitions },
+    MenuEntry { path: "/policies", word: "Policies", needs: Action::ReadPolicies },
     MenuEntry { path: "/activity", word: "Activity", needs: Action::ReadAudit },
     MenuEntry { path: "/clients", word: "Clients & keys", needs: Action::ReadSelf },
     MenuEntry { path: "/settings", word: "Settings", needs: Action::ReadSelf },

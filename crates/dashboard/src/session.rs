@@ -1,5 +1,6 @@
 //! `Sessions`: who has signed in, as this process knows it: a random id in a cookie, good while it is used.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use trunkline_control::access::{NoRandom, Principal, random};
+use trunkline_control::access::{Credential, NoRandom, Principal, random};
 
 /// Without a visit for that long it is over. Pages that keep themselves up to date are no visits.
 pub(crate) const IDLE: Duration = Duration::from_secs(60 * 60);
@@ -18,14 +19,19 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 const LOOK: Duration = Duration::from_secs(5);
 /// Between two notes in the store that it is used: it is over an hour after the last.
 const NOTE: Duration = Duration::from_secs(60);
-/// Beyond that the one that has been idle for longest ends.
+/// Beyond that one ends of whoever has the most.
 const MOST: usize = 1_024;
+/// Ids that are known to have been signed out; beyond that the oldest is forgotten.
+const MOST_SIGNED_OUT: usize = 4 * MOST;
 
 /// Times are monotonic, since whatever moment the caller likes.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     /// By the digest of the id, so that looking one up tells nothing about the others.
+    // Locked before those of a session, never after: sessions are compared under it.
     all: Mutex<HashMap<Digest, Arc<Session>>>,
+    /// Who has signed out, and when: the store may still have their sessions. Never locked with the other.
+    signed_out: Mutex<HashMap<Digest, Duration>>,
 }
 
 pub(crate) type Digest = [u8; 32];
@@ -36,6 +42,7 @@ pub(crate) struct Session {
     /// What every form of theirs carries.
     pub(crate) csrf: String,
     began: Duration,
+    // The three locks of a session are leaves: held for a look or a change, one after the other.
     used: Mutex<Duration>,
     notice: Mutex<Option<Notice>>,
     /// Whoever still holds it learns so.
@@ -110,10 +117,7 @@ impl Sessions {
         // Swept at each sign-in: no timer is needed, and the table is small.
         all.retain(|_, session| session.is_alive(now));
         if all.len() >= MOST {
-            // The only order of these locks: the table, then a session's own.
-            let idlest = all.iter().min_by_key(|(_, session)| *session.used.lock());
-            let idlest = idlest.map(|(digest, _)| *digest);
-            idlest.map(|digest| all.remove(&digest));
+            one_too_many(&all).map(|digest| all.remove(&digest));
         }
         // The digest and not the id: who reads this memory cannot use what it finds.
         all.insert(digest(id), Arc::clone(&session));
@@ -133,12 +137,44 @@ impl Sessions {
         None
     }
 
+    /// Ends it for good, whatever the store says of it.
+    pub(crate) fn sign_out(&self, id: &str, now: Duration) {
+        self.end(id);
+        let mut signed_out = self.signed_out.lock();
+        // The store gives none back that is older.
+        signed_out.retain(|_, at| now.saturating_sub(*at) < LONGEST);
+        if signed_out.len() >= MOST_SIGNED_OUT {
+            let oldest = signed_out.iter().min_by_key(|(_, at)| **at).map(|(digest, _)| *digest);
+            oldest.map(|digest| signed_out.remove(&digest));
+        }
+        signed_out.insert(digest(id), now);
+    }
+
+    pub(crate) fn was_signed_out(&self, id: &str) -> bool {
+        self.signed_out.lock().contains_key(&digest(id))
+    }
+
     pub(crate) fn end(&self, id: &str) {
         if let Some(session) = self.all.lock().remove(&digest(id)) {
             // Relaxed: a page that is being made may still end; the next request sees it.
             session.is_over.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// Of whoever has the most sessions, the one that has been idle for longest: whoever signs in again and again ends
+/// their own.
+fn one_too_many(all: &HashMap<Digest, Arc<Session>>) -> Option<Digest> {
+    let mut held: HashMap<&Credential, usize> = HashMap::new();
+    for session in all.values() {
+        *held.entry(session.principal.credential()).or_default() += 1;
+    }
+    let order = |session: &Session| {
+        let held = held.get(session.principal.credential()).copied();
+        // The only order of these locks: the table, then a session's own.
+        (Reverse(held), *session.used.lock())
+    };
+    all.iter().min_by_key(|(_, session)| order(session)).map(|(digest, _)| *digest)
 }
 
 impl Session {
@@ -192,20 +228,26 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_control::access::{Credentials, Pepper, WithoutToken, decide};
+    use trunkline_control::access::{Credentials, Pepper, Use, WithoutToken, decide};
 
     use super::*;
 
     fn somebody() -> Principal {
+        by(None)
+    }
+
+    fn by(admin_token: Option<&str>) -> Principal {
+        let pepper = Arc::new(Pepper::new(&[0; 32]));
         let known = Credentials {
-            pepper: Arc::new(Pepper::new(&[0; 32])),
-            admin_token: None,
+            admin_token: admin_token.map(|token| pepper.mac(Use::AdminToken, token)),
+            pepper,
             static_token: None,
             keys: HashMap::new(),
             issuer: None,
             without_token: WithoutToken::MayUseMcp,
+            certificates: Arc::default(),
         };
-        decide(None, &known, 0).unwrap()
+        decide(admin_token, &known, 0).unwrap()
     }
 
     fn minutes(count: u64) -> Duration {
@@ -263,5 +305,34 @@ mod tests {
         assert!(sessions.find(&second, minutes(3)).is_none());
         assert!(sessions.find(&first, minutes(3)).is_some());
         assert_eq!(sessions.all.lock().len(), MOST);
+    }
+
+    #[test]
+    fn whoever_has_the_most_sessions_ends_their_own() {
+        let sessions = Sessions::default();
+        let others = [0, 1].map(|at| sessions.begin(by(Some("t")), minutes(at)).unwrap().0);
+        let first = sessions.begin(somebody(), minutes(2)).unwrap().0;
+        for _ in 0..2 * MOST {
+            sessions.begin(somebody(), minutes(3)).unwrap();
+        }
+        assert!(others.iter().all(|id| sessions.find(id, minutes(3)).is_some()));
+        assert!(sessions.find(&first, minutes(3)).is_none());
+        assert_eq!(sessions.all.lock().len(), MOST);
+    }
+
+    #[test]
+    fn who_has_signed_out_is_known_for_as_long_as_the_store_may_not_know() {
+        let sessions = Sessions::default();
+        let id = sessions.begin(somebody(), minutes(0)).unwrap().0;
+        assert!(!sessions.was_signed_out(&id));
+        sessions.sign_out(&id, minutes(0));
+        assert!(sessions.was_signed_out(&id) && sessions.find(&id, minutes(0)).is_none());
+        for number in 0..MOST_SIGNED_OUT {
+            sessions.sign_out(&number.to_string(), minutes(1));
+        }
+        assert!(!sessions.was_signed_out(&id) && sessions.was_signed_out("0"));
+        assert_eq!(sessions.signed_out.lock().len(), MOST_SIGNED_OUT);
+        sessions.sign_out("late", minutes(12 * 60 + 1));
+        assert_eq!(sessions.signed_out.lock().len(), 1);
     }
 }

@@ -26,7 +26,8 @@ pub(crate) fn cookie_name(state: &DashboardState, visit: &WebRequest) -> String 
 }
 
 pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
-    guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
+    visit.is_secure
+        || guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
 }
 
 /// The session of the request's cookie, if this process knows it and whoever began it would still be let in.
@@ -55,10 +56,18 @@ pub(crate) async fn find(state: &DashboardState, visit: &WebRequest) -> Option<A
         }
         return (!is_gone).then_some(session);
     }
+    // The store may not have heard of it yet.
+    if state.sessions.was_signed_out(id) {
+        return None;
+    }
     // One at a time: whoever invents cookies does not load the store. The semaphore is never closed.
     let _turn = state.looks.acquire().await;
     let kept = sessions.find(&kept_id(id), AGES).await;
     let KeptSession { principal, began, used } = kept.ok().flatten()?;
+    // Somebody may have signed out while the store was asked.
+    if state.sessions.was_signed_out(id) {
+        return None;
+    }
     let now = state.now();
     let times = Times { began: now.saturating_sub(began), used: now.saturating_sub(used) };
     let session = state.sessions.add(id, principal, times, now);
@@ -90,10 +99,10 @@ pub(crate) fn touch(state: &DashboardState, id: &str, session: &Session) {
     }
 }
 
-/// Ends it here and in the store.
+/// Ends it here at once, and in the store as soon as that takes it.
 pub(crate) async fn end(state: &DashboardState, id: &str) {
-    state.sessions.end(id);
-    // Waited for: the next request must not find it again.
+    state.sessions.sign_out(id, state.now());
+    // Waited for: another replica is not to find it again, if that can be had.
     state.api.plane().web_sessions().end(&kept_id(id)).await;
 }
 

@@ -11,10 +11,12 @@ use crate::form::Form;
 
 /// Of all people together; then the oldest go.
 const MOST: usize = 256;
+// A result may have megabytes: the number alone would not bound the memory.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
+    // A leaf lock. A trial is copied out, so that no page is rendered under it.
     kept: Mutex<VecDeque<StoredTrial>>,
 }
 

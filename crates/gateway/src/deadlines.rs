@@ -23,6 +23,8 @@ pub(crate) type Tick = NonZeroU64;
 pub(crate) struct Deadlines {
     /// `None`: calls may take for ever, unless their server has a limit of its own.
     limit: Option<Duration>,
+    // Relaxed for the numbers where nothing else is said: one may be read a tick old. A span counts the running tick for
+    // nothing, so a call still has its whole limit while the length of a tick stays the same.
     now: AtomicU64,
     /// How long the usual call has, as the clock counts it: worked out once, not for every call.
     usual: AtomicU64,
@@ -51,14 +53,18 @@ impl Deadlines {
     pub(crate) fn for_call(&self) -> Option<Tick> {
         self.limit?;
         self.tick();
-        Some(tick(self.now.load(Ordering::Relaxed) + self.usual.load(Ordering::Relaxed)))
+        // In this order, and Acquire (pairs with `start`): whoever finds the shorter span of a finer clock also finds the
+        // ticks before it counted. Else the call would be late a coarse tick early.
+        let usual = self.usual.load(Ordering::Acquire);
+        Some(tick(self.now.load(Ordering::Relaxed) + usual))
     }
 
     /// When a call that starts now and may take so long is late.
     pub(crate) fn within(&self, limit: Duration) -> Tick {
         let wanted = self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed).min(pause(limit));
         // One that stood starts as fine as is wanted; one that runs ends its tick first.
-        let running = if self.tick() { wanted } else { self.pause.load(Ordering::Relaxed) };
+        // Acquire, as in `for_call`.
+        let running = if self.tick() { wanted } else { self.pause.load(Ordering::Acquire) };
         let now = self.now.load(Ordering::Relaxed);
         // Rounded up to whole ticks: a call is never late before its time.
         tick(now.saturating_add(running.max(wanted)).saturating_add(behind(wanted, limit)))
@@ -66,6 +72,7 @@ impl Deadlines {
 
     /// Calls that may take so long are going to come: the clock is fine enough before the first does.
     pub(crate) fn expect(&self, limit: Duration) {
+        // Relaxed: a clock that reads it late becomes finer a tick later.
         self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
     }
 
@@ -79,6 +86,9 @@ impl Deadlines {
     #[inline]
     fn tick(&self) -> bool {
         // What was wanted before is seen by whoever sees that it ticks.
+        // Relaxed at first: it is called with the open calls locked, and the clock looks at them
+        // under that lock after it has stopped. So it sees the call, or the call sees that it
+        // stands.
         let starts =
             !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Release);
         if starts {
@@ -100,13 +110,15 @@ impl Deadlines {
                     pause = self.start(&timer)?;
                 }
                 timer.tick().await?;
-                // Relaxed: the count is all that is read. A call that reads it a tick late has a
-                // tick more time.
+                // Relaxed: the count is all that is read. A call that reads it late is treated like
+                // one that came just before this tick.
                 let now = tick(self.now.fetch_add(pause, Ordering::Relaxed) + pause);
                 if sweep(now) {
                     continue;
                 }
                 // Stand still first and look again: a call may have come in between.
+                // Relaxed: `sweep` takes the lock of the open calls next, which orders the flag
+                // before its look.
                 self.ticking.store(false, Ordering::Relaxed);
                 if sweep(now) {
                     self.ticking.store(true, Ordering::Relaxed);
@@ -119,9 +131,10 @@ impl Deadlines {
     /// Ticks as often as is wanted from now on.
     fn start(&self, timer: &Timer) -> io::Result<u64> {
         let pause = self.wanted_pause.load(Ordering::Relaxed);
-        self.pause.store(pause, Ordering::Relaxed);
+        // Release: behind the ticks that were counted so far. A pause only becomes shorter.
+        self.pause.store(pause, Ordering::Release);
         if let Some(limit) = self.limit {
-            self.usual.store(span(pause, limit), Ordering::Relaxed);
+            self.usual.store(span(pause, limit), Ordering::Release);
         }
         timer.every(Duration::from_millis(pause))?;
         Ok(pause)
@@ -137,6 +150,7 @@ fn pause(limit: Duration) -> u64 {
     millis(limit / 10).clamp(10, LONGEST_PAUSE)
 }
 
+// However long the limit is, a late call is found within two of these.
 const LONGEST_PAUSE: u64 = 1000;
 
 /// Never less than the limit: the running tick counts for nothing.

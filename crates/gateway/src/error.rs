@@ -1,11 +1,11 @@
 //! `CallError`: why a call failed, whose fault it is, and the JSON-RPC code and words for it.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
 use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_into};
 
+pub(crate) use crate::absence::Absence;
 use crate::era::Era;
 use crate::limiter::{LimitScope, Overrun};
 use crate::policy::SharedRefusal;
@@ -33,6 +33,7 @@ pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
 pub(crate) const CLIENT_GONE: i32 = -31011;
 
+// JSON-RPC 2.0, 5.1: what each of the first five means is fixed there.
 const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
@@ -105,7 +106,7 @@ pub(crate) enum CallError {
     #[error("{why}; the request did not reach it")]
     ServerAbsent { server: String, why: Absence },
     #[error("server `{server}` {what}; the call {}", ran(*.may_have_run))]
-    ServerGone { server: String, what: String, may_have_run: bool, stderr: Vec<String> },
+    ServerGone { server: String, what: Absence, may_have_run: bool, stderr: Vec<String> },
     #[error(
         "server `{server}` did not answer within {}; it was told to cancel, but the call may have run",
         seconds(*.after)
@@ -157,26 +158,6 @@ pub(crate) enum CallError {
         "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
     )]
     Internal(&'static str),
-}
-
-/// Why a server is not there.
-#[derive(Clone, Debug)]
-pub(crate) struct Absence {
-    pub(crate) why: String,
-    /// What the server has written to stderr about it, ready to be put behind; for those who run it.
-    pub(crate) quoted: String,
-}
-
-impl fmt::Display for Absence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.why, self.quoted)
-    }
-}
-
-impl From<String> for Absence {
-    fn from(why: String) -> Self {
-        Self { why, quoted: String::new() }
-    }
 }
 
 fn ran(may_have_run: bool) -> &'static str {
@@ -332,24 +313,23 @@ impl CallError {
         }
     }
 
-    /// Without what a server has written to stderr: it may quote secrets, arguments of other callers and
-    /// paths, and is for those who run the server.
+    /// Without what a server has written to stderr, and without what its walls refused: that may quote secrets,
+    /// arguments of other callers and paths, and is for those who run the server.
     pub(crate) fn without_stderr(&self) -> Cow<'_, Self> {
-        let brief = |why: &Absence| Absence::from(why.why.clone());
         Cow::Owned(match self {
             Self::ServerGone { server, what, may_have_run, .. } => Self::ServerGone {
                 server: server.clone(),
-                what: what.clone(),
+                what: what.for_callers(),
                 may_have_run: *may_have_run,
                 stderr: Vec::new(),
             },
             Self::ServerAbsent { server, why } => {
-                Self::ServerAbsent { server: server.clone(), why: brief(why) }
+                Self::ServerAbsent { server: server.clone(), why: why.for_callers() }
             }
             Self::ToolOfAbsentServer { tool, server, why } => Self::ToolOfAbsentServer {
                 tool: tool.clone(),
                 server: server.clone(),
-                why: brief(why),
+                why: why.for_callers(),
             },
             _ => return Cow::Borrowed(self),
         })
@@ -536,7 +516,7 @@ mod tests {
     fn an_error_says_whether_the_call_ran() {
         let gone = CallError::ServerGone {
             server: "fs".to_owned(),
-            what: "exited with code 7".to_owned(),
+            what: "exited with code 7".into(),
             may_have_run: true,
             stderr: vec!["boom".to_owned()],
         };

@@ -144,8 +144,10 @@ const REFUSED_KINDS: usize = 1_024;
 #[derive(Clone, Debug)]
 pub struct EventSink {
     queue: mpsc::Sender<Event>,
+    // Relaxed where it is used: a count that is only shown.
     lost: Arc<AtomicU64>,
     /// Refusals that found no room.
+    // Low in the order: refusals come from everywhere. Held to count one, or to take all.
     refused: Arc<Mutex<HashMap<RefusedKind, u64>, rank::RefusedCounts>>,
     /// While it is true, nothing that would have to be recorded may run.
     is_stuck: Option<Arc<AtomicBool>>,

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::certificate::ClientCertificate;
 use crate::limiter::{Allowance, CallerAccount, Limiter};
 use crate::policy::PolicyGrant;
 
@@ -36,6 +37,8 @@ pub trait Gate: Debug + Send + Sync {
 pub struct Asking<'a> {
     /// The `Authorization` header, if there is exactly one.
     pub authorization: Option<&'a [u8]>,
+    /// The certificate of the connection; its chain was verified.
+    pub certificate: Option<&'a Arc<ClientCertificate>>,
     pub path: &'a str,
     pub peer: SocketAddr,
 }
@@ -46,6 +49,7 @@ impl Debug for Asking<'_> {
         formatter
             .debug_struct("Asking")
             .field("authorization", &self.authorization.map(|_| "…"))
+            .field("certificate", &self.certificate)
             .field("path", &self.path)
             .field("peer", &self.peer)
             .finish()
@@ -199,7 +203,8 @@ mod tests {
     #[test]
     fn what_is_shown_at_the_gate_is_not_written_down() {
         let peer = ([127, 0, 0, 1], 1).into();
-        let asking = Asking { authorization: Some(b"Bearer s3cret"), path: "/mcp", peer };
+        let asking =
+            Asking { authorization: Some(b"Bearer s3cret"), certificate: None, path: "/mcp", peer };
         assert!(!format!("{asking:?}").contains("s3cret"));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -12,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{CustomTool, SandboxProfile, SandboxRules, ServerSpec};
 use trunkline_catalog::name::Naming;
-use trunkline_http::reach::Policy;
+
 use trunkline_keeper::{Keeper, raise_open_files, support};
 use trunkline_wire::{Edits, encode};
 
@@ -28,8 +27,9 @@ use crate::limiter::Limiter;
 use crate::limits::{FIRST_WORD, LAST_GRANT, LAST_RECORD, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
+use crate::network::Network;
 use crate::pins::PinHome;
-use crate::pump::{FlushSet, Pump};
+use crate::pump::{FlushSet, PumpThreads, Pumps};
 use crate::registry::{Registry, View, Views};
 use crate::result_scan::ResultScanner;
 use crate::scanner::{self, ServerFindings};
@@ -55,8 +55,8 @@ pub struct Options {
     pub inherited: Inherited,
     /// The client capabilities that servers are told.
     pub declared: Declared,
-    /// Which addresses may be reached that came from outside the config.
-    pub reach: Policy,
+    /// How servers with an address are reached.
+    pub network: Network,
     /// Receives events.
     pub events: Option<EventSink>,
     /// Receives traces.
@@ -89,8 +89,8 @@ pub struct Gateway {
     housekeeping: JoinSet<()>,
     shutdown: watch::Sender<Option<ShutdownGrace>>,
     logins: Option<Arc<dyn Logins>>,
-    pump: Pump,
-    pump_thread: JoinHandle<io::Result<()>>,
+    pumps: Pumps,
+    threads: PumpThreads,
 }
 
 /// Says once what this kernel cannot hold, if a server is to be walled in.
@@ -111,14 +111,14 @@ impl Gateway {
         let keeper = Keeper::start()?;
         // After the keeper: it passes the limits of now on to servers.
         raise_open_files();
-        let (pump, pump_thread) = Pump::start()?;
+        let (pumps, threads) = Pumps::start(options.limits.threads)?;
         let registry = Arc::new(Registry::new(Arc::new(Audience::default())));
         let farewell = watch::Sender::new(None);
         let deadlines = Arc::new(Deadlines::new(options.limits.call));
         let supervisor = Supervisor {
-            reach: Arc::new(options.reach),
+            network: Arc::new(options.network),
             keeper: keeper.clone(),
-            pump: pump.clone(),
+            pumps: pumps.clone(),
             offers: Arc::clone(&registry.offers),
             parking: Arc::clone(&registry.parking),
             instance: Arc::clone(&registry.instance),
@@ -184,8 +184,8 @@ impl Gateway {
             housekeeping,
             shutdown: farewell,
             logins: options.logins,
-            pump,
-            pump_thread,
+            pumps,
+            threads,
         })
     }
 
@@ -205,9 +205,9 @@ impl Gateway {
             report_latecomers(&latecomers).await;
         });
         let message_limit = self.limits.message;
-        let pump = self.pump.clone();
+        let pumps = self.pumps.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
-        let served = front::stdio::serve(session, message_limit, &pump, stop).await;
+        let served = front::stdio::serve(session, message_limit, &pumps, stop).await;
         self.end().and(served)
     }
 
@@ -217,9 +217,9 @@ impl Gateway {
         let latecomers = Arc::clone(&context);
         self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
         let message_limit = self.limits.body;
-        let pump = self.pump.clone();
+        let pumps = self.pumps.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
-        let served = front::http::serve(options, context, message_limit, &pump, stop).await;
+        let served = front::http::serve(options, context, message_limit, &pumps, stop).await;
         self.end().and(served)
     }
 
@@ -233,9 +233,9 @@ impl Gateway {
             report_latecomers(&latecomers).await;
         });
         let message_limit = self.limits.message;
-        let pump = self.pump.clone();
+        let pumps = self.pumps.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
-        let served = front::socket::serve(orders, context, message_limit, &pump, stop).await;
+        let served = front::socket::serve(orders, context, message_limit, &pumps, stop).await;
         self.end().and(served)
     }
 
@@ -268,6 +268,7 @@ impl Gateway {
     }
 
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {
+        let observers = self.fleet.services.observers.as_ref();
         Arc::new(SessionContext {
             registry: Arc::clone(&self.fleet.registry),
             view: self.fleet.views.of(None),
@@ -280,8 +281,8 @@ impl Gateway {
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
             private: false,
-            traced: self.fleet.is_traced(),
-            events: self.fleet.services.observers.as_ref().and_then(|watch| watch.events.clone()),
+            traced: observers.is_some_and(|watch| watch.traces.is_some()),
+            events: observers.and_then(|watch| watch.events.clone()),
             limiter: Arc::clone(&self.fleet.services.limiter),
         })
     }
@@ -312,21 +313,11 @@ impl Gateway {
         }
     }
 
-    /// Stops the pump. An error if it had stopped by itself before.
+    /// Stops the pumps. An error if one had stopped by itself before.
     fn end(self) -> io::Result<()> {
         // Last of all: answers and errors of the shutdown are written by it.
-        self.pump.stop();
-        match self.pump_thread.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
-                let why = format!("messages can no longer be moved: {error}");
-                Err(io::Error::new(error.kind(), why))
-            }
-            Err(_) => Err(io::Error::other(
-                "a defect of Trunkline has ended the thread that moves messages (its panic is \
-                 reported above)",
-            )),
-        }
+        self.pumps.stop();
+        self.threads.join()
     }
 
     async fn stop_servers(&mut self, farewell: ShutdownGrace) {

@@ -12,6 +12,7 @@ pub(crate) struct Identity(Arc<IdentityNames>);
 #[derive(Debug)]
 struct IdentityNames {
     id: Arc<str>,
+    // Below nearly all locks: log lines and errors name the server wherever they are made.
     name: Mutex<Arc<str>, rank::ServerName>,
 }
 

@@ -3,7 +3,9 @@
 //! `front` → `session` → `router` (where to) → `upstream` (go); the answer returns through
 //! the call's `ReplyTo`. No room calls back up by name.
 
+mod absence;
 mod call;
+mod certificate;
 mod deadlines;
 mod embedder;
 mod era;
@@ -23,6 +25,7 @@ mod limits;
 mod local;
 mod lock;
 mod login;
+mod network;
 mod own_files;
 mod pins;
 mod policy;
@@ -37,6 +40,7 @@ mod timers;
 mod traces;
 mod upstream;
 
+pub use certificate::ClientCertificate;
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use error::{over_limit, runtime_gone};
 pub use events::{
@@ -44,14 +48,14 @@ pub use events::{
 };
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
-    Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,
-    PastFailure, PrivateProcess, Restarted, Retired, ServedList, ServerInfo, ToolAnswer, ToolCall,
-    ToolInfo,
+    Applied, CallFailure, CountedRequest, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer,
+    OfferMark, PastFailure, PrivateProcess, Restarted, Retired, ServedList, ServerInfo, ToolAnswer,
+    ToolCall, ToolInfo,
 };
 pub use front::http::{
-    Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions,
-    TooManyConnections, WebConnection, WebHeaders, WebReply, WebRequest, WebStream, WrongTokens,
-    retry_after,
+    Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, FrontNetwork,
+    FrontTls, HttpOptions, RedirectOptions, TlsFault, TlsFiles, TooManyConnections, WebConnection,
+    WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};
@@ -61,16 +65,18 @@ pub use gateway_info::GatewayInfo;
 pub use known_listings::{CachedListing, CachedRecord, KnownListings};
 pub use limiter::{Allowance, CallerAddress, LimitedCalls};
 pub use limits::{
-    FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED, shorten_waits,
-    shortened,
+    BATCH_MEMBERS, FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED,
+    shorten_waits, shortened,
 };
 pub use local::{LocalClient, LocalError, News};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
+pub use network::Network;
 pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
 pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
+pub use pump::{MOST_THREADS, usual_threads};
 pub use result_scan::ResultScans;
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};

@@ -1,5 +1,6 @@
 //! Every bound and every wait, with its reason. What a flag changes stands in `Limits`.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use trunkline_catalog::config::{LimitRules, SharedLimits};
 /// What the command line and the config may change.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// How many threads move bytes.
+    pub threads: NonZeroUsize,
     /// How long the first `tools/list` waits for servers that are still starting.
     pub start: Duration,
     /// When a server that does not finish starting is given up.
@@ -28,6 +31,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            threads: NonZeroUsize::MIN,
             start: Duration::from_secs(5),
             give_up: Duration::from_secs(120), // an `npx` that downloads first
             call: Some(Duration::from_secs(600)),
@@ -63,12 +67,14 @@ pub(crate) const SOCKET_SPARE: usize = 16 * 1024;
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
 /// Processes of servers that are not shared (`share: per-session`), all clients together.
+// At some 70 MB each they take four or five gigabytes.
 pub(crate) const PRIVATE_PROCESSES: usize = 64;
 /// Where all of them run and another is needed, a session gives its process back whose client has no stream
 /// and has said nothing for so many seconds: it may have gone, and somebody else is there.
 pub(crate) const ABANDONED_SECONDS: u32 = 30;
 
 /// Questions of servers that one client may have unanswered.
+// People answer one after the other: more only fill the memory.
 pub(crate) const OPEN_QUESTIONS: usize = 1024;
 
 /// A server that has accepted nothing for `STALL` with this many messages waiting is busy. One
@@ -87,6 +93,7 @@ pub(crate) const CLIENT_HIGH_WATER: usize = 24 * 1024 * 1024;
 /// ends must end.
 pub(crate) const ENTRIES_PER_LISTING: usize = 10_000;
 /// Most pages read from one listing.
+// Pages may be empty: a bound of entries alone would not end such a listing.
 pub(crate) const PAGES_PER_LISTING: usize = 256;
 
 /// Tool names remembered per server, so that none changes its owner: beyond them, a server that
@@ -94,13 +101,14 @@ pub(crate) const PAGES_PER_LISTING: usize = 256;
 pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
 
 /// What is remembered of servers between two runs: bytes of each text (clients are told 4,000 characters of
-/// all servers together), bytes of a record (two hundred large tools fill a tenth of it), how many records, and
-/// the bytes of all. A record is rewritten once a day while the server says the same, so that the oldest can be
+/// all servers together), bytes of a record (two hundred large tools fill a tenth of it), how many records, how
+/// many of one entry (one for each kind of client: few people have more), and the bytes of all. A record is rewritten once a day while the server says the same, so that the oldest can be
 /// told; an older one is not relied on without asking its server. What a process that was killed has left half
 /// written is removed after a while.
 pub(crate) const REMEMBERED_TEXT: usize = 16 * 1024;
 pub(crate) const LARGEST_RECORD: u64 = 4 * 1024 * 1024;
 pub(crate) const REMEMBERED_LISTINGS: usize = 256;
+pub(crate) const RECORDS_PER_ENTRY: usize = 8;
 pub(crate) const REMEMBERED_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) const SEEN_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const STALE_TEMPORARY: Duration = Duration::from_secs(60 * 60);
@@ -127,7 +135,8 @@ pub(crate) const SEEKERS: usize = 2;
 pub(crate) const SEEK_TIME: Duration = Duration::from_secs(30);
 
 /// Messages in one batch of a client.
-pub(crate) const BATCH_MEMBERS: usize = 100;
+// Its answers leave together: all of them wait in memory for the last.
+pub const BATCH_MEMBERS: usize = 100;
 
 /// Results that wait for the scanner, and how much of each is read: together they take 16 MiB at most. What comes
 /// while the queue is full is not scanned.
@@ -135,6 +144,7 @@ pub(crate) const RESULTS_QUEUED: usize = 64;
 pub(crate) const SCANNED_RESULT: usize = 256 * 1024;
 
 /// Between two re-listings of one server, and between two `list_changed` to one client.
+// A server that changes its lists all the time must not keep every client listing.
 pub(crate) const CHANGE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Restart (`--restart`): first pause, longest pause, and how often within a minute before the
@@ -247,6 +257,7 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: u32 = 1_000;
 /// Between two lines about refused connections: a flood must not fill the log.
 pub(crate) const REFUSALS_TOLD: Duration = Duration::from_secs(60);
 /// Connections that wait to be accepted; the system may allow fewer.
+// The default of `net.core.somaxconn` since Linux 5.4.
 pub(crate) const BACKLOG: i32 = 4096;
 pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
 /// Between two attempts to accept while descriptors are short: no spinning, and soon enough.
@@ -255,6 +266,7 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) const ACCEPT_CALM: Duration = Duration::from_secs(1);
 
 /// For the head of a request, once it has begun.
+// A head is a packet or two: who takes longer holds a connection for nothing.
 pub(crate) const HEAD_SECONDS: u32 = 10;
 /// Between two requests. Longer than the 60 s of usual proxies: the side that sends requests should be
 /// the one that closes.
@@ -267,6 +279,14 @@ pub(crate) const BODY_BYTES_PER_SECOND: usize = 8 * 1024;
 pub(crate) const LEAVING_SECONDS: u32 = 2;
 /// An HTTP client that takes nothing of what waits for it for so long is gone.
 pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);
+
+/// A client whose machine has gone says no word. After so many silent seconds TCP asks whether it is there, and again
+/// after so many; what it was asked or sent and has not acknowledged for so long ends its connection. Left to itself,
+/// Linux sends the comments of a stream again for a quarter of an hour. Shorter would end those whose network pauses; and
+/// longer than `CLIENT_STALL`, which alone decides about clients that are there and do not read.
+pub(crate) const KEEPALIVE_SECONDS: u32 = 15;
+pub(crate) const KEEPALIVE_AGAIN_SECONDS: u32 = 5;
+pub(crate) const VANISHED_SECONDS: u32 = 60;
 
 /// Bytes of further requests kept while a connection's request is answered.
 pub(crate) const PIPELINED_BYTES: usize = 64 * 1024;
@@ -335,6 +355,26 @@ pub(crate) const LAST_TASKS: Duration = Duration::from_millis(500);
 /// encryption.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 pub(crate) const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// Clients: handshakes (TLS, a load balancer's header) that are open at a time. An honest one takes some round trips;
+/// one more ends the oldest of the address that has the most.
+pub(crate) const HANDSHAKES: usize = 512;
+/// What a client may say until its handshake is over: certificates of three authorities are about 6 KiB.
+pub(crate) const HANDSHAKE_BYTES: usize = 32 * 1024;
+/// The head of a request that is only sent elsewhere.
+pub(crate) const REDIRECT_HEAD: usize = 16 * 1024;
+/// Answers of REST and the dashboard from this length on are compressed for whoever asks for it: shorter ones fit into
+/// one packet.
+pub(crate) const COMPRESSED_FROM: usize = 1400;
+/// … and from this length on beside the thread that answers.
+pub(crate) const COMPRESSED_APART: usize = 64 * 1024;
+/// RFC 8305, 5: the head start of an address before the next one is tried beside it.
+pub(crate) const CONNECT_HEAD_START: Duration = Duration::from_millis(250);
+/// Addresses of one host that are tried.
+pub(crate) const MOST_ADDRESSES: usize = 8;
+/// A proxy has opened its connection to the server by then, the look-up of the name included.
+pub(crate) const TUNNEL: Duration = Duration::from_secs(20);
+/// A file of certificates: the system's own bundle has 200 kB.
+pub(crate) const LARGEST_TLS_FILE: u64 = 4 << 20;
 /// Connections to one server, and how many of them are being opened at a time.
 pub(crate) const REMOTE_CONNECTIONS: usize = 256;
 pub(crate) const CONNECTIONS_OPENING: usize = 32;
@@ -359,6 +399,7 @@ pub(crate) const LAST_RECORD: Duration = Duration::from_secs(2);
 /// For a token that is being renewed at the end: its predecessor is of no use any more.
 pub(crate) const LAST_GRANT: Duration = Duration::from_secs(5);
 /// For a server to hear that its session ends.
+// The end of Trunkline waits for it.
 pub(crate) const GOODBYE: Duration = Duration::from_secs(1);
 /// A request is sent again when the server says when, if that is soon, and so many times.
 pub(crate) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -402,6 +443,7 @@ pub(crate) const STATE: Duration = Duration::from_secs(3600);
 /// until it is done; a server that asks for ever has to end.
 pub(crate) const ROUNDS: u8 = 100;
 /// Tasks whose server is remembered.
+// Servers do not say when a task is over: without a bound the table would only grow.
 pub(crate) const KNOWN_TASKS: usize = 10_000;
 /// For all servers to list their tasks, where several have any: those that take longer are left out.
 pub(crate) const TASKS_LISTED: Duration = Duration::from_secs(10);
@@ -426,6 +468,7 @@ pub(crate) const PROXY_HEAD: Duration = Duration::from_secs(10);
 pub(crate) const PROXY_CONNECT: Duration = Duration::from_secs(10);
 
 /// What the waits that go through [`shortened`] are divided by. Set once, before anything waits.
+// Relaxed where it is read: the threads that wait are started after it is set.
 static WAIT_DIVISOR: AtomicU32 = AtomicU32::new(1);
 
 /// Shortens those waits for this process, for tests that have to sit them out. A release build

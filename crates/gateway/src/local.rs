@@ -17,6 +17,7 @@ use crate::session::{Session, receive};
 pub struct LocalClient {
     session: Arc<Session>,
     last: AtomicI64,
+    // Held to take the receiver out: there is one, and one listener gets it.
     news: Mutex<Option<mpsc::Receiver<News>>, rank::LocalNews>,
 }
 
@@ -165,6 +166,7 @@ impl Drop for CancelOnDrop<'_> {
 /// Where the answer to one request leaves.
 #[derive(Debug)]
 struct AnswerSink {
+    // Taken out under it: a second answer finds none.
     sender: Mutex<Option<oneshot::Sender<Vec<u8>>>, rank::LocalAnswer>,
     news: Option<ResponseSink>,
 }

@@ -21,6 +21,22 @@ pub fn accepts<'a>(values: impl IntoIterator<Item = &'a [u8]>, media_type: &str)
     best.map_or(!asked, |(_, allowed)| allowed)
 }
 
+/// Do the values of the Accept-Encoding header ask for this coding (RFC 9110, 12.5.3)? Without the header, nothing is
+/// asked for.
+pub fn accepts_coding<'a>(values: impl IntoIterator<Item = &'a [u8]>, coding: &str) -> bool {
+    let mut best = None;
+    for range in values.into_iter().flat_map(|value| split(value, b',')).map(trim) {
+        let name = essence(range);
+        let fit = match name {
+            b"*" => 0,
+            _ if name.eq_ignore_ascii_case(coding.as_bytes()) => 1,
+            _ => continue,
+        };
+        best = best.max(Some((fit, !is_refused(range))));
+    }
+    best.is_some_and(|(_, allowed)| allowed)
+}
+
 /// Is this Content-Type the media type, whatever its parameters?
 pub fn is_type(content_type: &[u8], media_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case(media_type.as_bytes())
@@ -72,6 +88,26 @@ fn split(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codings_are_asked_for_by_name() {
+        for (values, expected) in [
+            (&[][..], false),
+            (&["gzip"][..], true),
+            (&["GZIP, br"][..], true),
+            (&["br, gzip;q=0.5"][..], true),
+            (&["gzip;q=0"][..], false),
+            (&["gzip; q=0.000, *"][..], false),
+            (&["*"][..], true),
+            (&["*;q=0"][..], false),
+            (&["br", "gzip"][..], true),
+            (&["identity"][..], false),
+            (&[""][..], false),
+        ] {
+            let given = values.iter().map(|value| value.as_bytes());
+            assert_eq!(accepts_coding(given, "gzip"), expected, "{values:?}");
+        }
+    }
 
     #[test]
     fn what_is_accepted() {

@@ -63,6 +63,18 @@ pub(crate) static VOCABULARY: LazyLock<Option<Vocabulary>> = LazyLock::new(|| {
 });
 
 pub(crate) fn type_name(name: &str) -> Option<EntityTypeName> {
+    let known = TYPE_NAMES.iter().find(|(short, _)| *short == name);
+    known.map(|(_, full)| full.clone()).or_else(|| parsed(name))
+}
+
+/// Parsed once: Cedar's parser takes microseconds for each.
+static TYPE_NAMES: LazyLock<Vec<(&str, EntityTypeName)>> = LazyLock::new(|| {
+    let names = ["Action", "Tool", "Server", "Resource", "Prompt", "Skill"];
+    let names = names.into_iter().chain(["Key", "User", "Role", "Group", "Anonymous", "Admin"]);
+    names.filter_map(|name| Some((name, parsed(name)?))).collect()
+});
+
+fn parsed(name: &str) -> Option<EntityTypeName> {
     EntityTypeName::from_str(&format!("Trunkline::{name}")).ok()
 }
 

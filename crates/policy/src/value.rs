@@ -1,12 +1,15 @@
 //! JSON as Cedar sees it. An object is a record, an array a set, an integer a long. What Cedar has no type for:
 //! a number that is no 64-bit integer is its text, null is not there.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 use cedar_policy::RestrictedExpression;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use crate::looks::Members;
 
 /// A JSON value in Cedar's terms; `None` is null.
 struct CedarValue(Option<RestrictedExpression>);
@@ -18,6 +21,17 @@ pub(crate) fn record(json: &[u8]) -> Result<RestrictedExpression, String> {
         Some(value) if json.trim_ascii_start().starts_with(b"{") => Ok(value),
         _ => Err("it is no object".to_owned()),
     }
+}
+
+/// Of the members of a JSON object those that are wanted. What is wrong with the others is wrong all the same.
+pub(crate) fn record_of(json: &[u8], wanted: &Members) -> Result<RestrictedExpression, String> {
+    if *wanted == Members::All {
+        return record(json);
+    }
+    let mut from = serde_json::Deserializer::from_slice(json);
+    let members = from.deserialize_map(SomeMembers(wanted)).map_err(|fault| fault.to_string())?;
+    from.end().map_err(|fault| fault.to_string())?;
+    RestrictedExpression::new_record(members).map_err(|fault| fault.to_string())
 }
 
 pub(crate) fn empty_record() -> RestrictedExpression {
@@ -79,15 +93,146 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<CedarValue, A::Error> {
-        let (mut members, mut names) = (Vec::new(), HashSet::new());
-        while let Some((name, CedarValue(value))) = from.next_entry::<String, CedarValue>()? {
-            if !names.insert(name.clone()) {
-                return Err(Error::custom(format!("it has the member `{name}` twice")));
-            }
-            members.extend(value.map(|value| (name, value)));
+        let (mut members, mut names) = (Vec::new(), Names::default());
+        while let Some(MemberName(name)) = from.next_key()? {
+            let CedarValue(value) = from.next_value()?;
+            members.extend(value.map(|value| (name.clone().into_owned(), value)));
+            names.add(name)?;
         }
         let record = RestrictedExpression::new_record(members);
         record.map(|record| CedarValue(Some(record))).map_err(Error::custom)
+    }
+}
+
+/// Reads the members of an object, and makes values of those that are wanted.
+struct SomeMembers<'w>(&'w Members);
+
+impl<'de> Visitor<'de> for SomeMembers<'_> {
+    type Value = Vec<(String, RestrictedExpression)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let (mut members, mut names) = (Vec::new(), Names::default());
+        while let Some(MemberName(name)) = from.next_key()? {
+            if self.0.has(&name) {
+                let CedarValue(value) = from.next_value()?;
+                members.extend(value.map(|value| (name.clone().into_owned(), value)));
+            } else {
+                from.next_value_seed(Unwanted)?;
+            }
+            names.add(name)?;
+        }
+        Ok(members)
+    }
+}
+
+/// Reads a value as [`CedarValue`] does, and makes nothing of it.
+struct Unwanted;
+
+impl<'de> DeserializeSeed<'de> for Unwanted {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unwanted {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        while from.next_element_seed(Self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        let mut names = Names::default();
+        while let Some(MemberName(name)) = from.next_key()? {
+            from.next_value_seed(Self)?;
+            names.add(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// The names of an object's members so far.
+#[derive(Default)]
+struct Names<'de> {
+    /// Most objects have few: comparing them is cheaper than a table.
+    few: Vec<Cow<'de, str>>,
+    more: HashSet<Cow<'de, str>>,
+}
+
+const FEW: usize = 16;
+
+impl<'de> Names<'de> {
+    fn add<E: Error>(&mut self, name: Cow<'de, str>) -> Result<(), E> {
+        if self.few.contains(&name) || self.more.contains(&name) {
+            return Err(E::custom(format!("it has the member `{name}` twice")));
+        }
+        match self.few.len() < FEW {
+            true => self.few.push(name),
+            false => drop(self.more.insert(name)),
+        }
+        Ok(())
+    }
+}
+
+/// As it stands in the text, unless it has escapes.
+struct MemberName<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for MemberName<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl<'de> Visitor<'de> for NameVisitor {
+    type Value = MemberName<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<MemberName<'de>, E> {
+        Ok(MemberName(Cow::Borrowed(name)))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<MemberName<'de>, E> {
+        Ok(MemberName(Cow::Owned(name.to_owned())))
     }
 }
 
@@ -137,6 +282,24 @@ mod tests {
         ] {
             let fault = record(json.as_bytes()).unwrap_err();
             assert!(fault.contains(words), "{json}: {fault}");
+            for wanted in [Members::default(), Members::These(["a".to_owned()].into())] {
+                assert!(record_of(json.as_bytes(), &wanted).is_err(), "{json} {wanted:?}");
+            }
         }
+    }
+
+    #[test]
+    fn of_an_object_only_what_is_wanted_is_made() {
+        let many: Vec<String> = (0..40).map(|n| format!("\"m{n}\":{{\"x\":[{n}]}}")).collect();
+        let json = format!(r#"{{"a":[1,{{"b":null}}],{},"c":null,"d":"x"}}"#, many.join(","));
+        let wanted = Members::These(["a", "c", "d", "m30"].map(str::to_owned).into());
+        let made = record_of(json.as_bytes(), &wanted).unwrap();
+        let expected = r#"{"a":[1,{}],"d":"x","m30":{"x":[30]}}"#;
+        let expected = RestrictedExpression::from_str(expected).unwrap();
+        assert_eq!(evaluated(made), evaluated(expected));
+        let twice = json.replace("\"m39\"", "\"m20\"");
+        assert!(record_of(twice.as_bytes(), &wanted).unwrap_err().contains("`m20` twice"));
+        let nested = json.replace("{\"x\":[39]}", "{\"x\":1,\"x\":2}");
+        assert!(record_of(nested.as_bytes(), &wanted).unwrap_err().contains("`x` twice"));
     }
 }

@@ -12,6 +12,7 @@ use crate::document::{self, Server, Tool};
 use crate::nearby;
 use crate::terms::Terms;
 
+// The usual values of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// Saying a word three times does not make it three times as wanted.

@@ -3,8 +3,8 @@
 use crate::audit::{self, AuditKey, NewAudit};
 use crate::error::StoreError;
 use crate::records::{CredentialRecord, GrantRecord, KeyRecord, PinsRecord, ServerRecord};
-use crate::records::{SkillRecord, ToolSkillsRecord};
-use crate::records::{credential, grant, key, pins, server, setting, skill};
+use crate::records::{PolicyRecord, SkillRecord, ToolSkillsRecord};
+use crate::records::{credential, grant, key, pins, policy, server, setting, skill};
 use crate::session::Session;
 
 #[derive(Debug, Clone)]
@@ -56,6 +56,16 @@ pub enum Change {
     PutPins {
         record: PinsRecord,
         expected: Option<i64>,
+    },
+    /// New, or in the place of the one with this id. Stale if the set of policies has another revision.
+    PutPolicy {
+        record: PolicyRecord,
+        expected: i64,
+    },
+    /// Stale if the set of policies has another revision.
+    DeletePolicy {
+        id: String,
+        expected: i64,
     },
     PutSkill(SkillRecord),
     PutToolSkills(ToolSkillsRecord),
@@ -116,6 +126,8 @@ async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> 
         }
         Change::PutSetting { name, value } => setting::put(session, &name, value).await,
         Change::PutPins { record, expected } => pins::put(session, record, expected).await,
+        Change::PutPolicy { record, expected } => policy::put(session, record, expected).await,
+        Change::DeletePolicy { id, expected } => policy::delete(session, &id, expected).await,
         Change::PutSkill(record) => skill::put(session, record).await,
         Change::PutToolSkills(record) => skill::put_of_tools(session, vec![record]).await,
         Change::DeleteToolSkills { server_id, name } => {

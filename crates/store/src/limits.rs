@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 /// Operations that wait for the `SQLite` thread. Callers beyond that wait to be let in.
+// Bounds the memory that a disk which hangs costs.
 pub(crate) const QUEUE: usize = 256;
 
 /// An operation that has not begun by then does not begin: its caller hears that the store is busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long `SQLite` waits for another process that writes to the same file.
+// Less than `PATIENCE`: what waits behind it in the queue still has its turn.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
 /// Connections to Postgres. The control plane does little at a time, and replicas share a server.
@@ -25,6 +27,7 @@ pub(crate) const OPERATION: Duration = Duration::from_secs(20);
 pub(crate) const STATEMENT: &str = "15s";
 
 /// Pauses between attempts to connect: doubled from the first to the last.
+// The last bounds how long Postgres is taken to be away after it is back.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const LAST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -36,4 +39,5 @@ pub(crate) const ROWS_PER_INSERT: usize = 200;
 pub(crate) const PRUNED: i64 = 5_000;
 
 /// The most a page holds, whatever is asked for.
+// Bounds the memory of an answer, and how long others wait for the query.
 pub(crate) const PAGE: usize = 1_000;

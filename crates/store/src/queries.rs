@@ -6,10 +6,11 @@ use crate::error::StoreError;
 use crate::limits::PAGE;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
 use crate::records::{
-    PendingLogin, PinsRecord, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
+    PendingLogin, PinsRecord, PolicySetRecord, ServerRecord, SkillRecord, SuggestionRecord,
+    ToolRecord,
 };
 use crate::records::{
-    ToolSkillsRecord, credential, grant, health, key, lease, pending, pins, server,
+    ToolSkillsRecord, credential, grant, health, key, lease, pending, pins, policy, server,
 };
 use crate::records::{WebSession, WebSessionEnds, setting, skill, tool, web_session};
 use crate::store::Store;
@@ -98,6 +99,10 @@ queries! {
     read waiting_pins[]() -> Vec<PinsRecord> = pins::waiting;
     /// Another number means that somebody has decided something.
     read pins_mark[]() -> i64 = pins::mark;
+
+    read policies[]() -> PolicySetRecord = policy::all;
+    /// Another number means that somebody has changed a policy.
+    read policies_revision[]() -> i64 = policy::revision;
 
     read setting[name]() -> Option<Vec<u8>> = setting::get;
     write put_setting[name](value: Vec<u8>) -> () = setting::put;

@@ -59,6 +59,7 @@ const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const OPENING_VERSION: Span = Span::short(11, 16);
 /// How almost every call goes on behind its id.
 const CALL: &[u8] = br#","method":"tools/call","params":{"name":"#;
+// Offsets in `CALL`: of the method's token, and of the brace that opens `params`.
 const CALL_METHOD: (usize, usize) = (10, 22);
 const CALL_PARAMS: usize = 32;
 

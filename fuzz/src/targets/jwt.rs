@@ -8,6 +8,8 @@ use trunkline_control::access::{Issuer, Jwks, verify};
 
 use crate::input::{settings, two_texts};
 
+use super::json::serde_takes;
+
 const NOW: u64 = 1_800_000_000;
 /// How far clocks may be apart.
 const SKEW: u64 = 60;
@@ -63,7 +65,8 @@ fn signed(header: &str, claims: &str) {
 /// Sets of public keys, as an issuer publishes them.
 pub(crate) fn keys(bytes: &[u8]) {
     let Ok(keys) = Jwks::parse(bytes) else { return };
-    assert!(serde_json::from_slice::<Value>(bytes).is_ok() || keys.usable() > 0);
+    // Half of a surrogate pair in a key that cannot be used harms nobody.
+    assert!(serde_takes(bytes), "what is no JSON was taken");
     let _ = (keys.ignored(), keys.has("k"));
 }
 

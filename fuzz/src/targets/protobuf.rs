@@ -1,5 +1,7 @@
-//! The protobuf of traces, which is written by hand: a plain reader finds everything that was written.
+//! The protobuf of traces and of a collector's answers, which is written and read by hand: a plain reader finds everything
+//! that was written.
 
+use trunkline_control::otlp::{PartialSuccess, Protocol};
 use trunkline_control::trace::{OtlpKind, Span, encode_protobuf};
 
 use crate::input::{settings, two_texts};
@@ -34,6 +36,35 @@ pub(crate) fn run(bytes: &[u8]) {
     for written in spans {
         same(written, &span);
     }
+}
+
+/// What a collector answers: any bytes are read, and what was written is found.
+pub(crate) fn answer(bytes: &[u8]) {
+    for protocol in [Protocol::Protobuf, Protocol::Json] {
+        let _ = PartialSuccess::read(bytes, protocol);
+    }
+    let Some((number, said)) = settings::<8>(bytes) else { return };
+    let number = u64::from_le_bytes(number);
+    let mut partial = vec![8];
+    write_varint(number, &mut partial);
+    partial.push(18);
+    write_varint(said.len() as u64, &mut partial);
+    partial.extend_from_slice(said);
+    let mut message = vec![10];
+    write_varint(partial.len() as u64, &mut message);
+    message.extend(partial);
+    let read = PartialSuccess::read(&message, Protocol::Protobuf).map(|read| read.rejected);
+    assert_eq!(read, Some(number).filter(|it| *it > 0 && i64::try_from(*it).is_ok()));
+    let cut = usize::from(said.first().copied().unwrap_or(0)) % message.len();
+    let _ = PartialSuccess::read(&message[..cut], Protocol::Protobuf);
+}
+
+fn write_varint(mut number: u64, to: &mut Vec<u8>) {
+    while number > 0x7f {
+        to.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
 }
 
 fn same(written: &[u8], span: &Span) {

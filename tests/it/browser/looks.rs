@@ -25,6 +25,11 @@ fn screens(platform: &Platform, server: &str) -> Vec<String> {
         "/tools?q=zzzz&server=nobody",
         "/skills",
         "/review",
+        "/policies",
+        "/policies/new",
+        "/policies/test",
+        "/policies/base/text",
+        "/policies/base/remove",
         "/skills/database/edit",
         "/skills/database/remove",
         "/?span=1h",
@@ -52,6 +57,9 @@ fn furnished(room: &Room) -> (Platform, String) {
     let id = platform.connected("tracker", &service);
     room.keep(service);
     platform.key("caller");
+    let policy = json!({ "text": "@id(\"all\") permit(principal, action, resource);" }).to_string();
+    let put = platform.admin().with_body("PUT", "/api/v1/policies/base", policy.as_bytes());
+    put.is(201);
     // It goes, and its session stays for a while.
     drop(platform.mcp(ADMIN));
     platform.call("tracker.forecast", &json!({})).is(200);

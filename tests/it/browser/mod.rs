@@ -8,6 +8,7 @@ mod life;
 mod live;
 mod looks;
 mod plain;
+mod policies;
 mod shifts;
 mod skills;
 mod trial;

@@ -100,14 +100,11 @@ fn a_stateless_client_is_listed_everything_at_once_as_well() {
 /// A server may list other tools to a client that can do something else.
 #[test]
 fn what_was_listed_to_a_client_that_can_do_less_is_not_listed_to_one_that_can_do_more() {
-    let room = Room::new();
-    let rail = |start: &str| {
+    for start in ["eager", "lazy"] {
+        let room = Room::new();
         let mut entry = rail(&room, &[&tool("go")]);
         entry["start"] = json!(start);
-        entry
-    };
-    for start in ["eager", "lazy"] {
-        room.config([("rail", rail(start))]);
+        room.config([("rail", entry)]);
         run_once(&room, 1);
         let client = Client::spawn(command(&room, &PATIENT));
         client.initialize_with("2025-11-25", r#"{"elicitation":{"form":{}}}"#);

@@ -24,13 +24,16 @@ fn echoing<'a>(room: &'a Room, name: &str) -> Fake<'a> {
 }
 
 /// Every screen that is there without anything being there, and the least role that sees it.
-const SCREENS: [(&str, &str); 10] = [
+const SCREENS: [(&str, &str); 13] = [
     ("/", "viewer"),
     ("/servers", "viewer"),
     ("/servers/new", "operator"),
     ("/tools", "viewer"),
     ("/skills", "viewer"),
     ("/review", "operator"),
+    ("/policies", "operator"),
+    ("/policies/new", "admin"),
+    ("/policies/test", "operator"),
     ("/activity", "operator"),
     ("/clients", "viewer"),
     ("/settings", "viewer"),

@@ -57,6 +57,10 @@ fn every_change_is_for_its_role_and_those_above() {
             ("/review/nobody/reject".to_owned(), "operator"),
             ("/servers/nobody/login".to_owned(), "operator"),
             ("/servers/nobody/logout".to_owned(), "operator"),
+            ("/policies/test".to_owned(), "operator"),
+            ("/policies/new".to_owned(), "admin"),
+            ("/policies/nobody/text".to_owned(), "admin"),
+            ("/policies/nobody/remove".to_owned(), "admin"),
             ("/clients/keys".to_owned(), "admin"),
             ("/clients/keys/nobody/revoke".to_owned(), "admin"),
         ] {

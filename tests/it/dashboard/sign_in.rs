@@ -1,5 +1,8 @@
 //! Signing in and out: which tokens, which cookie, for how long.
 
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
 use kit::LIMIT;
 use kit::dashboard::{Person, between, csrf};
 use kit::http::Ask;
@@ -177,6 +180,75 @@ fn whoever_signs_out_or_invents_a_cookie_is_a_stranger() {
         let answer = Person::stranger(platform.serve().address()).send(&ask);
         assert!([303, 431].contains(&answer.status()), "{}", answer.head.raw);
     }
+}
+
+#[test]
+fn whoever_signs_in_again_and_again_signs_nobody_else_out() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let key = platform.key("viewer");
+    let other = Person::signed_in(&platform, ADMIN);
+    let many = Person::stranger(platform.serve().address());
+    // Without the cookie of the last one, which would end.
+    let sign_in = many.form("/sign-in", &[("token", &key)]);
+    for number in 0..1_030 {
+        assert_eq!(many.send(&sign_in).status(), 303, "{number}");
+    }
+    assert_eq!(other.get("/servers").status(), 200, "somebody else is still signed in");
+}
+
+/// Holds the lock of the store for writing, as another program might, until it is dropped.
+struct LockedStore(std::process::Child);
+
+impl LockedStore {
+    fn of(room: &Room) -> Self {
+        let hold = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); \
+                    c.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read()";
+        let mut command = Command::new("python3");
+        command.args(["-c", hold]).arg(room.path("data").join("trunkline.db"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python 3 is there");
+        let mut said = [0; 7];
+        let stdout = child.stdout.as_mut().expect("a pipe");
+        stdout.read_exact(&mut said).expect("it has the lock");
+        Self(child)
+    }
+
+    /// Gives the lock back, which was held until now.
+    fn release(mut self) {
+        let ended = self.0.try_wait().expect("a child");
+        assert_eq!(ended, None, "it has lost the lock");
+    }
+}
+
+impl Drop for LockedStore {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn whoever_signs_out_while_the_store_is_locked_is_out_at_once_and_in_the_store_later() {
+    let room = Room::new();
+    let [here, there] = [room.platform(&[]), room.platform(&[])];
+    let person = Person::signed_in(&here, ADMIN);
+    let (_, value) = person.cookie().unwrap().split_once('=').unwrap();
+    let page_there = || {
+        let name = format!("trunkline_session_{}", there.serve().address().port());
+        let ask = Ask::get("/servers").header("Cookie", &format!("{name}={value}"));
+        Person::stranger(there.serve().address()).send(&ask).status()
+    };
+    let page = person.page("/");
+    let locked = LockedStore::of(&room);
+    let sign_out = person.form("/sign-out", &[("csrf", csrf(&page))]);
+    assert_eq!(person.send(&sign_out).status(), 303);
+    assert_eq!(person.get("/servers").status(), 303, "the cookie is worth nothing any more");
+    locked.release();
+    wait_until("another replica knows", LIMIT, || page_there() == 303);
 }
 
 #[test]

@@ -130,3 +130,19 @@ fn two_clients_with_different_levels_get_what_each_has_asked_for() {
         assert_eq!(levels(&old), ["info", "error"]);
     }
 }
+
+#[test]
+fn a_request_is_heard_from_its_level_on_after_a_session_has_set_a_higher_one() {
+    let room = Room::new();
+    room.config([("a", room.fake("a").logging().tool("speak", loud()).entry())]);
+    let serve = room.serve(&[]);
+    let (loud, old) = (serve.modern("{}").with_level("debug"), serve.http());
+    loud.call("a.speak", "{}").result();
+    old.ask("logging/setLevel", r#"{"level":"error"}"#).result();
+    loud.call("a.speak", "{}").result();
+    // Both calls were answered, and what the server was told came before them.
+    let told = ledger::with_method(&room.ledger("a"), "logging/setLevel");
+    let level = |line: &Vec<u8>| scan::path(line, &["params", "level"]).and_then(scan::text);
+    let told: Vec<String> = told.iter().filter_map(level).collect();
+    assert_eq!(told, ["debug", "error", "debug"]);
+}

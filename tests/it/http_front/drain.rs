@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kit::http::{Ask, Connection};
 use kit::limit::Limit;
-use kit::mcp::Speak;
+use kit::mcp::{self, Speak};
 use kit::scene::{Front, each_of};
 use kit::serve::Serve;
 use kit::{LIMIT, SOON, ledger, process};
@@ -55,6 +55,34 @@ fn k30_on_sigterm_open_calls_are_answered_and_nothing_is_left() {
             process::wait_gone(room.marker(), SOON).expect("nothing is left");
         }
     });
+}
+
+#[test]
+fn k30_new_calls_are_refused_while_open_ones_are_answered() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let (http, sse) = (serve.http(), serve.sse());
+    http.list();
+    sse.list();
+    // Opened before: a service that ends accepts no connection.
+    let mut beside = http.connection();
+    let ping = http.dress(Ask::post("/mcp", r#"{"jsonrpc":"2.0","id":76,"method":"ping"}"#));
+    assert_eq!(beside.ask(&ping).status(), 200);
+    let ids = (http.begin("a.wait", r#"{"n":1}"#), sse.begin("a.wait", r#"{"n":2}"#));
+    let there = || ledger::calls(&room.ledger("a")).len() == 2;
+    process::wait_until("both calls are open", LIMIT, there);
+    serve.process().signal(Signal::TERM);
+    wait_refused(&serve);
+    let late = http.dress(Ask::post("/mcp", mcp::call("77", "a.echo", "{}")));
+    let late = beside.ask(&late);
+    assert_eq!(late.status(), 503, "{}", late.text());
+    assert_eq!(sse.post(mcp::call("78", "a.echo", "{}")), 503);
+    room.open_gate("go");
+    assert_eq!(http.answer(&ids.0, LIMIT).result(), br#"{"n":1}"#);
+    assert_eq!(sse.answer(&ids.1, LIMIT).result(), br#"{"n":2}"#);
+    let end = serve.process().finish(Limit::promised(GONE));
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert_eq!(ledger::calls(&room.ledger("a")).len(), 2, "what was refused did not run");
 }
 
 #[test]

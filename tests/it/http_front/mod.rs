@@ -9,6 +9,7 @@ mod sessions;
 mod streams;
 mod subscriptions;
 mod tokens;
+mod vanished;
 
 use kit::room::Room;
 use kit::say;

@@ -124,6 +124,33 @@ fn trust_2_the_public_url_is_an_origin_whatever_host_the_proxy_sends() {
 }
 
 #[test]
+fn only_the_scheme_of_the_public_url_is_trusted() {
+    let room = room();
+    let flags = ["--public-url", "https://gate.example", "--token", "correct-horse-battery"];
+    let serve = room.serve(&flags);
+    for (host, origin, expected) in [
+        ("gate.example", "https://gate.example", 200),
+        ("gate.example", "http://gate.example", 403),
+        ("gate.example:443", "http://gate.example:443", 403),
+        ("gate.example", "http://gate.example:443", 403),
+    ] {
+        let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"));
+        let ask = ask.header("Host", host).header("Origin", origin);
+        let ask = ask.header("Authorization", "Bearer correct-horse-battery");
+        let answer = Connection::open(serve.address()).ask(&ask);
+        assert_eq!(answer.status(), expected, "{host}, {origin}");
+        let allowed = answer.head.header("access-control-allow-origin");
+        assert_eq!(allowed, (expected == 200).then_some(origin), "{host}, {origin}");
+    }
+    // What this machine serves itself has the same rules as ever.
+    let here = serve.address().to_string();
+    let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"));
+    let ask = ask.header("Origin", &format!("http://{here}"));
+    let ask = ask.header("Authorization", "Bearer correct-horse-battery");
+    assert_eq!(Connection::open(serve.address()).ask(&ask).status(), 200);
+}
+
+#[test]
 fn more_hosts_and_origins_can_be_allowed() {
     let room = room();
     let names = ["--allow-host", "gate.example", "--allow-origin", "https://app.example"];

@@ -45,7 +45,7 @@ fn fr_007_fr_008_k5_the_corpus_passes_unchanged_through_a_shared_runtime() {
 }
 
 fn the_corpus_passes(front: Front, upstream: Upstream, values: &[String]) {
-    let room = if front == Front::Shared { Room::shared() } else { Room::new() };
+    let room = if front == Front::Shared { Room::shared() } else { Room::threaded() };
     let refuse = say::steps([say::error(r#"{"code":-32050,"message":"no","data":@ARGS@}"#)]);
     let a = room.fake("a").tool("mirror", say::mirror()).tool("refuse", refuse);
     room.config([("a", a.over(upstream))]);
@@ -86,7 +86,7 @@ fn given(front: Front, upstream: Upstream, answer: &Line) -> Vec<u8> {
 fn fr_008_a_server_that_always_streams_is_passed_on_unchanged() {
     let values = objects();
     each_of(Front::ALL, |front| {
-        let room = Room::new();
+        let room = Room::threaded();
         let a = room.fake("a").tool("mirror", say::mirror()).http(json!({ "reply": "sse" }));
         room.config([("a", a.over(kit::config::Upstream::Http))]);
         let scene = room.open_ready(front, &[]);
@@ -104,7 +104,7 @@ fn fr_008_newlines_between_tokens_are_dropped_where_a_line_is_a_message() {
     let expected = br#"{    "a": [      1.0,      "x\n y"    ]  }"#;
     each_of(Front::ALL, |front| {
         for reply in ["json", "sse"] {
-            let room = Room::new();
+            let room = Room::threaded();
             let a = room.fake("a").tool("pretty", say::steps([say::line(pretty)]));
             let a = a.http(json!({ "reply": reply }));
             room.config([("a", a.over(kit::config::Upstream::Http))]);
@@ -121,7 +121,7 @@ fn fr_008_newlines_between_tokens_are_dropped_where_a_line_is_a_message() {
 
 #[test]
 fn fr_007_a_pretty_printed_request_over_http_reaches_a_stdio_child_as_one_line() {
-    let room = Room::new();
+    let room = Room::threaded();
     room.config([("a", room.fake("a").tool("mirror", say::mirror()).entry())]);
     let serve = room.serve(&[]);
     for client in

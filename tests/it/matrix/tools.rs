@@ -12,7 +12,7 @@ use crate::faults::{LATE, assert_own_error};
 #[test]
 fn fr_004_fr_005_one_sorted_list_with_every_tool_and_only_its_name_changed() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let odd = r#"{ "title":"\u0054","name":"odd","inputSchema":{"type":"object","n":1.0},"_meta":{"a":1e2} }"#;
         let pages = json!([
             { "at": null, "tools": [say::definition("z"), odd], "next": "" },
@@ -38,7 +38,7 @@ fn fr_004_fr_005_one_sorted_list_with_every_tool_and_only_its_name_changed() {
 #[test]
 fn fr_006_sc_006_a_call_reaches_its_own_server_under_the_original_name() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let fake = |name: &str| room.fake(name).tool("search", say::echo()).over(upstream);
         room.config([("one", fake("one")), ("two", fake("two"))]);
         let scene = room.open_ready(front, &[]);
@@ -56,7 +56,7 @@ fn fr_006_sc_006_a_call_reaches_its_own_server_under_the_original_name() {
 #[test]
 fn proto_1_unknown_tools_are_refused_and_errors_come_through_byte_for_byte() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let error = r#"{ "data":[1.0, 1e400,"\ud800"] ,"message":"caf\u00e9", "code":-32602,"unknown":{} }"#;
         let a = room.fake("a").tool("bad", say::steps([say::error(error)]));
         let fault = r#"{"content":[],"isError":true,"_meta":{"n":1.0}}"#;
@@ -85,7 +85,7 @@ fn edge_1_large_arguments_and_results_pass() {
     const SIZE: usize = 20 << 20;
     let _turn = crate::ONE_AT_A_TIME.lock();
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let a = room.fake("a").tool("mirror", say::mirror());
         let a = a.tool("huge", say::steps([say::huge(SIZE, Place::First)]));
         room.config([("a", a.over(upstream))]);
@@ -103,7 +103,7 @@ fn edge_1_large_arguments_and_results_pass() {
 #[test]
 fn us3_3_k6_a_call_past_its_deadline_is_an_error_and_a_cancellation() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let a = room.fake("a").tool("never", say::never()).tool("echo", say::echo());
         room.config([("a", a.over(upstream))]);
         let scene = room.open_ready(front, &["--call-timeout", "1"]);
@@ -128,7 +128,7 @@ fn us3_3_k6_a_call_past_its_deadline_is_an_error_and_a_cancellation() {
 #[test]
 fn k18_a_cancelled_call_has_at_most_one_outcome_and_frees_its_id() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let stubborn = say::steps([say::until_cancelled(), say::text("anyway")]);
         let a = room.fake("a").tool("stubborn", stubborn).tool("echo", say::echo());
         room.config([("a", a.over(upstream))]);
@@ -155,7 +155,7 @@ fn k18_a_cancelled_call_has_at_most_one_outcome_and_frees_its_id() {
 #[test]
 fn fr_006_many_calls_at_once_are_not_mixed_up_and_none_holds_up_another() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let hold = say::steps([say::gate(&room, "go"), say::result("@ARGS@")]);
         let a = room.fake("a").tool("hold", hold).tool("mirror", say::mirror());
         room.config([("a", a.over(upstream))]);
@@ -178,7 +178,7 @@ fn fr_006_many_calls_at_once_are_not_mixed_up_and_none_holds_up_another() {
 #[test]
 fn fr_009_a_server_that_goes_harms_nobody_and_its_tools_leave() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let a = room.fake("a").tool("never", say::never()).tool("echo", say::echo());
         let b = room.fake("b").tool("echo", say::echo());
         room.config([("a", a.over(upstream)), ("b", b.over(upstream))]);
@@ -203,7 +203,7 @@ fn fr_009_a_server_that_goes_harms_nobody_and_its_tools_leave() {
 #[test]
 fn fr_012_a_late_server_joins_with_list_changed() {
     each(|front, upstream| {
-        let room = Room::new();
+        let room = Room::threaded();
         let wait = say::steps([say::gate(&room, "go"), say::usual()]);
         let late = room.fake("late").on("initialize", wait).tool("echo", say::echo());
         let ok = room.fake("ok").tool("echo", say::echo());

@@ -4,6 +4,7 @@
 //! The clients are small programs in `tests/peers`, one process for all targets, which print a
 //! report. Where the gateway's one connection makes a difference, the comparison says so.
 
+mod encrypted;
 mod expected;
 mod fleet;
 mod probe;

@@ -93,12 +93,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Lets a script of `tests/peers` visit these targets; the result is its report.
 #[track_caller]
 pub(super) fn play(program: &Path, script: &str, targets: &[Value]) -> Value {
+    play_with(program, script, targets, &[])
+}
+
+/// [`play`] with these variables.
+#[track_caller]
+pub(super) fn play_with(
+    program: &Path,
+    script: &str,
+    targets: &[Value],
+    variables: &[(&str, &Path)],
+) -> Value {
     let home = Room::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
     let mut command = Command::new(program);
     command.arg(&script).arg(json!(targets).to_string());
     command.env("PEERS", place()).env("HOME", home.path("")).env(MARK, home.marker());
-    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("PYTHONDONTWRITEBYTECODE", "1").envs(variables.iter().copied());
     let lately = Instant::now().checked_sub(Duration::from_secs(10)).unwrap_or_else(Instant::now);
     let patience = yardstick::allowed(PATIENCE, yardstick::slowed_since(lately));
     command.env("PATIENCE", patience.as_secs().to_string());

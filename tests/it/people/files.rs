@@ -1,7 +1,9 @@
-//! What was done to a client's file is undone to the byte, through the shipped program.
+//! What was done to a client's file is undone to the byte, and what could not be done is not told as done, through the shipped
+//! program.
 
 use kit::room::Room;
-use serde_json::Value;
+use kit::say;
+use serde_json::{Value, json};
 
 use super::{done, put, read};
 
@@ -232,4 +234,23 @@ fn nothing_to_list_is_said_beside_the_output() {
     let none = done(&room, &["search", "x", "--config", "mcp.json", "--json"]);
     let none: Value = serde_json::from_slice(&none.stdout).expect("JSON");
     assert_eq!(none["tools"], serde_json::json!([]));
+}
+
+#[test]
+fn a_client_that_could_not_be_set_up_is_not_told_what_comes_next() {
+    let room = Room::new();
+    let fake = |name: &str| room.fake(name).tool("t", say::echo()).entry();
+    put(&room, ".claude.json", &json!({"mcpServers": {"git": fake("git")}}).to_string());
+    // A name as long as names can be: nothing can be written beside it.
+    let long = format!(".cursor/{}", "x".repeat(255));
+    put(&room, &long, &json!({"mcpServers": {"notes": fake("notes")}}).to_string());
+    std::os::unix::fs::symlink(room.path(&long), room.path(".cursor/mcp.json")).expect("a link");
+    let told = done(&room, &["setup", "--yes", "--no-check"]);
+    assert_eq!(told.code, Some(1), "{told}");
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let lines = |label: &str, title: &str| {
+        text.lines().filter(|line| line.starts_with(label) && line.contains(title)).count()
+    };
+    assert_eq!((lines("failed", "Cursor"), lines("next:", "Cursor")), (1, 0), "{text}");
+    assert_eq!((lines("failed", "Claude"), lines("next:", "Claude")), (0, 1), "{text}");
 }

@@ -3,6 +3,7 @@
 mod files;
 mod found;
 mod platform;
+mod resources;
 mod running;
 
 use std::path::PathBuf;

@@ -293,3 +293,26 @@ fn a_server_whose_variable_or_secret_is_missing_is_not_asked_and_the_error_names
     }
     assert!(ledger::heads(&room.ledger("a")).is_empty(), "nobody was asked");
 }
+
+/// Arguments and addresses may be made of variables; whoever may see servers is not to see those.
+#[test]
+fn values_of_variables_in_arguments_and_addresses_of_the_file_are_not_shown() {
+    let room = Room::new();
+    let mut command = room.fake("a").tool("echo", say::echo()).entry();
+    let args = command["args"].as_array_mut().expect("arguments");
+    args.extend(["--token".into(), "--key=${NEST_TOKEN}".into(), "${NEST_TOKEN}".into()]);
+    let far = json!({ "url": "http://127.0.0.1:9/${NEST_TOKEN}/mcp?k=${NEST_TOKEN}" });
+    let config = room.config([("a", command), ("far", far)]);
+    let mut serve = room.platform_command(&["--config", config.to_str().expect("UTF-8")]);
+    serve.env("NEST_TOKEN", canary(0));
+    let platform = Platform::start(serve);
+    let viewer = platform.rest(Some(&platform.key("viewer")));
+    let mut shown = String::new();
+    for path in ["", "/file:a", "/file:far", "/file:a/details", "/file:far/details"] {
+        shown.push_str(&viewer.get(&format!("{SERVERS}{path}")).is(200).to_string());
+    }
+    assert!(!shown.contains(&canary(0)), "{shown}");
+    for part in ["--key=***", "http://127.0.0.1:9/***/mcp"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}

@@ -130,3 +130,23 @@ fn an_operator_whose_key_has_few_tools_hears_of_every_server() {
     let heard = until(&mut uses, &[&b, "registered"]);
     assert!(heard.iter().all(|event| data(event)["id"] != a.as_str()), "{heard:?}");
 }
+
+#[test]
+fn whom_a_policy_shuts_out_hears_the_end() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let policies = "/api/v1/policies";
+    let put = |id: &str, text: &str| {
+        let body = json!({ "text": text }).to_string();
+        platform.admin().with_body("PUT", &format!("{policies}/{id}"), body.as_bytes()).is(201);
+    };
+    put("all", "permit(principal, action, resource);");
+    let made = platform.make_key(&json!({ "name": "gone", "role": "viewer" }));
+    let mut ends = listen(&platform, made["key"].as_str().expect("a key"), None);
+    let who = id_of(&made);
+    put("out", &format!("forbid(principal == Trunkline::Key::\"{who}\", action, resource);"));
+    wait_until("its stream is at its end", LIMIT, || {
+        assert_eq!(ends.event(MOMENT), None);
+        ends.is_free() || ends.is_closed_within(MOMENT)
+    });
+}

@@ -110,6 +110,46 @@ fn limits_of_a_key_hold_over_every_way_in_together_and_are_seen_everywhere() {
     );
 }
 
+/// What no server answers costs as well: it counts with the calls.
+#[test]
+fn limits_of_a_key_hold_for_searches_and_tests_of_policies_together_with_calls() {
+    let room = Room::new();
+    let platform = house(&room, &[]);
+    let limits = json!({ "calls_per_second": HARDLY, "burst": 3 });
+    let made = platform.make_key(&json!({ "name": "ci", "role": "operator", "limits": limits }));
+    let token = made["key"].as_str().expect("a key");
+    let rest = platform.rest(Some(token));
+    let search = json!({ "query": "echo" });
+    let test = json!({ "principal": "admin", "action": "call", "resource": "tool:a.echo" });
+    let call = json!({ "name": "a.echo", "arguments": {} });
+    rest.post("/api/v1/search", &search).is(200);
+    rest.post("/api/v1/policy-test", &test).is(200);
+    rest.post(CALL, &call).is(200);
+    let words = "key `ci` is limited to 0.001 calls a second (3 at once)";
+    for (path, body) in [("/api/v1/search", &search), ("/api/v1/policy-test", &test), (CALL, &call)]
+    {
+        let answer = rest.post(path, body);
+        let problem = answer.problem(429, "too-many");
+        assert!(problem["detail"].as_str().is_some_and(|it| it.starts_with(words)), "{problem}");
+        let again = answer.header("retry-after").and_then(|it| it.parse::<u64>().ok());
+        assert!(again.is_some_and(|again| (1..=1_000).contains(&again)), "{answer}");
+    }
+    let session = platform.mcp(token);
+    assert_eq!(session.call("a.echo", "{}").code(), LIMITED);
+    assert_eq!(shown(&platform, kit::platform::id_of(&made).as_str())["limited_calls"], 4);
+    // What only looks is not counted, and whoever runs the platform can always ask.
+    rest.get("/api/v1/tools").is(200);
+    for _ in 0..5 {
+        platform.admin().post("/api/v1/search", &search).is(200);
+    }
+    // What a search answers is counted as well.
+    let bytes = json!({ "result_bytes_per_minute": 100 });
+    let made = platform.make_key(&json!({ "name": "b", "role": "viewer", "limits": bytes }));
+    let rest = platform.rest(made["key"].as_str());
+    rest.post("/api/v1/search", &search).is(200);
+    rest.post("/api/v1/search", &search).problem(429, "too-many");
+}
+
 #[test]
 fn limits_of_a_key_are_changed_in_the_dashboard() {
     let room = Room::new();

@@ -3,6 +3,7 @@
 //! Everything here goes through the real server, as its operators and their tools would.
 
 mod audit;
+mod audit_collector;
 mod bounds;
 mod breaker;
 mod calls;

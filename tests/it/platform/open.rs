@@ -115,6 +115,7 @@ fn trust_1_what_others_reach_cannot_be_open() {
     for (flags, words) in [
         (&["--open", "--public-url", "https://tools.example"][..], ["--public-url", "a proxy"]),
         (&["--open", "--allow-host", "tools.example"], ["--allow-host", "API key"]),
+        (&["--open", "--proxy-protocol", "127.0.0.2/32"], ["--proxy-protocol", "API key"]),
         (&["--open", "--issuer", "https://id.example"], ["--issuer", "API key"]),
         (&["--open", "--token", "sixteen-letters!"], ["--token", "Leave --open away"]),
         (&["--open", "--listen", "0.0.0.0:0"], ["reached from other machines", "token"]),
@@ -123,7 +124,11 @@ fn trust_1_what_others_reach_cannot_be_open() {
     }
     assert!(!room.path("data").exists(), "nothing was started");
     room.config([("a", super::echoing(&room, "a").entry())]);
-    for flags in [&["--public-url", "https://tools.example"], &["--allow-host", "tools.example"]] {
+    for flags in [
+        &["--public-url", "https://tools.example"],
+        &["--allow-host", "tools.example"],
+        &["--proxy-protocol", "127.0.0.2/32"],
+    ] {
         run(room.serve_command(flags), b"").bad(2, &[flags[0], "TRUNKLINE_TOKEN", "--data-dir"]);
     }
     let token = "correct-horse-battery";

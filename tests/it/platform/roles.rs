@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 48] = [
+const ROUTES: [(&str, &str, Option<&str>); 53] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -61,6 +61,11 @@ const ROUTES: [(&str, &str, Option<&str>); 48] = [
     ("GET", "/api/v1/secrets", Some("operator")),
     ("PUT", "/api/v1/secrets/{name}", Some("admin")),
     ("DELETE", "/api/v1/secrets/{name}", Some("admin")),
+    ("GET", "/api/v1/policies", Some("operator")),
+    ("GET", "/api/v1/policies/{id}", Some("operator")),
+    ("POST", "/api/v1/policy-test", Some("operator")),
+    ("PUT", "/api/v1/policies/{id}", Some("admin")),
+    ("DELETE", "/api/v1/policies/{id}", Some("admin")),
     ("*", "/api/v1/keys", Some("admin")),
 ];
 

@@ -39,6 +39,24 @@ fn bad_tokens_are_refused_everywhere_and_told_where_to_get_good_ones() {
     assert!(scene.issuer.fetches() <= 2, "{}", scene.issuer.fetches());
 }
 
+/// Nobody guesses a signature; a client whose issuer has changed its keys has to learn that its token is over.
+#[test]
+fn tokens_with_a_wrong_signature_are_never_slowed() {
+    let scene = Scene::new();
+    let good = scene.token(&json!({}));
+    assert_eq!(scene.mcp(&good).status(), 200);
+    let (signed, signature) = good.rsplit_once('.').unwrap();
+    let wrong = format!("{signed}.{}", flip(signature));
+    // More than the sixty a minute that a guesser has.
+    for number in 0..70 {
+        for response in [scene.mcp(&wrong), scene.get(ME, &wrong)] {
+            assert_eq!(response.status(), 401, "{number}: {}", response.text());
+        }
+    }
+    assert_eq!(scene.get(ME, "a-guess").status(), 401, "they are no guesses");
+    assert_eq!(scene.mcp(&good).status(), 200);
+}
+
 #[test]
 fn long_tokens_are_taken_and_endless_ones_are_not() {
     let scene = Scene::new();

@@ -66,6 +66,19 @@ fn policy_test_says_what_decides() {
     assert!(code == 2 && said.contains("nobody can read that"), "{said}");
 }
 
+/// As at a start: a text without a policy permits nothing, and a directory without a text is a mistake.
+#[test]
+fn policy_test_of_a_text_without_policies_is_refused_as_it_would_be() {
+    let room = Room::new();
+    room.write("p.cedar", "// nothing yet");
+    let asked = [&["--principal", "anonymous"][..], &CALL].concat();
+    let (code, said) = tested(&room, &asked);
+    assert!(code == 1 && said.contains("refused: no policy permits"), "{code} {said}");
+    std::fs::create_dir_all(room.path("none")).expect("a directory");
+    let done = policy(&room, &[&["test", "--policies", "none"][..], &asked].concat());
+    done.bad(2, &["none: no file there is called *.cedar"]);
+}
+
 #[test]
 fn policy_check_and_schema() {
     let room = Room::new();

@@ -44,6 +44,10 @@ fn policies_that_are_edited_hold_at_once_and_broken_ones_change_nothing() {
         std::fs::remove_file(room.path("rules/two.cedar")).expect("removed");
         wait_until("it is back", LIMIT, || scene.list_names().contains(&look));
         scene.call(&look, "{}").result();
+        // A directory without a file is no reason to permit everything.
+        std::fs::rename(room.path("rules/one.cedar"), room.path("rules/one.txt")).expect("renamed");
+        scene.process().wait_stderr(&["no file there is called *.cedar"], LIMIT);
+        assert_forbidden(&scene.call(&act, "{}"), &["closed"], "policy \"closed\"");
         assert_eq!(ledger::started(&room.ledger("a")).len(), 1, "no server is started anew");
     });
 }
@@ -68,6 +72,16 @@ fn policies_that_are_broken_at_the_start_are_told_with_their_lines_and_nothing_s
             run(command, b"").bad(2, &[words]);
         }
         assert!(!room.ledger("a").exists() || ledger::started(&room.ledger("a")).is_empty());
+    }
+}
+
+#[test]
+fn a_directory_without_policies_is_a_mistake() {
+    let room = Room::new();
+    config(&room, ALL);
+    std::fs::remove_file(room.path("rules/one.cedar")).expect("removed");
+    for command in [room.trunkline(&[]), room.serve_command(&[])] {
+        run(command, b"").bad(2, &["rules", "no file there is called *.cedar"]);
     }
 }
 

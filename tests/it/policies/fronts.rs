@@ -79,6 +79,56 @@ fn policies_about_resources_and_prompts() {
     });
 }
 
+/// What is forbidden under one spelling of its URI is not had under another, and what is permitted leads nowhere else.
+#[test]
+fn policies_about_resources_are_not_passed_by_another_spelling() {
+    each_of(FRONTS, |front| {
+        for (policies, by) in [
+            (
+                format!(
+                    "{ALL}@id(\"etc\") forbid(principal, action == Trunkline::Action::\"read\", resource is Trunkline::Resource)\n\
+                     when {{ resource.uri like \"file:///etc/*\" }};"
+                ),
+                &["etc"][..],
+            ),
+            (
+                "@id(\"list\") permit(principal, action == Trunkline::Action::\"list\", resource);\n\
+                 @id(\"srv\") permit(principal, action, resource is Trunkline::Resource) when { resource.uri like \"*:/*srv/*\" };"
+                    .to_owned(),
+                &[],
+            ),
+        ] {
+            let room = Room::new();
+            let files = room.fake("files").template("file:{+path}", "File");
+            let files = files.template("FILE:{+path}", "Shouted").entry();
+            room.write("one.cedar", policies);
+            let config = serde_json::json!({ "mcpServers": { "files": files }, "policies": "one.cedar" });
+            room.write("mcp.json", config.to_string());
+            let scene = room.open_ready(front, &[]);
+            let read = |uri: &str| scene.ask("resources/read", &format!(r#"{{"uri":"{uri}"}}"#));
+            read("file:///srv/a%20b").result();
+            for uri in [
+                "file:///etc/passwd",
+                "FILE:///etc/passwd",
+                "file:///%65tc/passwd",
+                "file:///srv/../etc/passwd",
+                "file:///srv/%2e%2e/etc/passwd",
+                "file:///srv/..%2fetc/passwd",
+                "file:///srv//../etc/passwd",
+                "file://localhost/etc/../etc/passwd",
+                "file:/etc/passwd",
+                "file:////etc/passwd",
+            ] {
+                assert_forbidden(&read(uri), by, "the request did not run");
+            }
+            let reads = ledger::with_method(&room.ledger("files"), "resources/read");
+            assert_eq!(reads.len(), 1, "what is refused does not run");
+            let uri = scan::path(&reads[0], &["params", "uri"]);
+            assert_eq!(uri, Some(&br#""file:///srv/a%20b""#[..]), "to the byte");
+        }
+    });
+}
+
 #[test]
 fn policies_look_at_arguments_which_arrive_unchanged() {
     each_of(FRONTS, |front| {

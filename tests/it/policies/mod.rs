@@ -1,9 +1,12 @@
 //! Policies in Cedar, through the shipped program: who sees and uses what, with which arguments, and why not.
 
 mod commands;
+mod decisions;
 mod files;
 mod fronts;
 mod platform;
+mod stored;
+mod subscriptions;
 
 use kit::line::Line;
 use kit::room::Room;

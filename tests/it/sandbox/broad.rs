@@ -1,10 +1,12 @@
 //! A `cwd` or an argument that is far more than a place to work in does not open it for writing.
 
 use kit::LIMIT;
+use kit::platform::Platform;
+use kit::room::Room;
 use kit::run::run;
 use serde_json::{Value, json};
 
-use super::{Stage, hostile, trunkline};
+use super::{Stage, command, hostile, trunkline};
 
 fn refused(stage: &Stage, rows: &[(&str, &str)], words: &str) {
     for (what, expected) in rows {
@@ -55,6 +57,69 @@ fn a_directory_with_our_files_is_not_written() {
         &[("write-store", "EACCES"), ("read-key", "EACCES"), ("fine-write-work", "done")],
         "Trunkline's own files: it can be read, not written",
     );
+}
+
+#[test]
+fn files_that_we_write_beside_its_work_are_never_given() {
+    const LOG: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
+    let room = Room::new();
+    let work = room.path("work");
+    std::fs::create_dir_all(&work).unwrap();
+    // A link on the way to a file that is not there yet.
+    std::os::unix::fs::symlink(&work, room.path("link")).unwrap();
+    let export = format!("file:{}", room.path("link").join("audit.jsonl").display());
+    let anchor = work.join("anchor").to_str().unwrap().to_owned();
+    let store = format!("sqlite:{}", work.join("own.db").display());
+    let policies = room.write("work/all.cedar", "permit(principal, action, resource);");
+    let policies = policies.to_str().unwrap();
+    let all = [
+        "--audit-export",
+        &export,
+        "--audit-anchor",
+        &anchor,
+        "--store",
+        &store,
+        "--policies",
+        policies,
+    ];
+    let written = json!({ "write": [work] });
+    let exported = ["audit.jsonl"];
+    let logged = ["trunkline.log", "trunkline.log.1"];
+    let everything = [
+        "audit.jsonl",
+        "anchor",
+        "trunkline.log",
+        "trunkline.log.1",
+        "own.db",
+        "own.db.lock",
+        "all.cedar",
+    ];
+    for (flags, has_log, sandbox, ours) in [
+        (&all[..2], false, None, &exported[..]),
+        (&[], true, None, &logged),
+        (&all, true, Some(&written), &everything),
+    ] {
+        room.write("work/mine", "x");
+        let mut entry = hostile(&room, &[]);
+        entry["cwd"] = json!(work);
+        if let Some(sandbox) = sandbox {
+            entry["sandbox"] = sandbox.clone();
+        }
+        room.config([("hostile", entry)]);
+        let mut command = command(&room, flags);
+        if has_log {
+            command.env(LOG, &work);
+        }
+        let platform = Platform::start(command);
+        platform.wait_status("file:hostile", "CONNECTED");
+        for (name, what) in ours.iter().flat_map(|it| [(it, "write-place"), (it, "replace-place")])
+        {
+            let arguments = json!({ "what": what, "place": work.join(name), "work": work });
+            let answer = platform.call("hostile.try", &arguments).is(200);
+            let came = answer["content"][0]["text"].as_str().unwrap_or_default();
+            assert!(["EACCES", "EXDEV"].contains(&came), "{flags:?} {what} {name}: {came}");
+        }
+    }
 }
 
 #[test]

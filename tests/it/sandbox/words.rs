@@ -1,10 +1,13 @@
 //! What a wall has refused is said, with the remedy.
 
+use kit::client::Client;
+use kit::mcp::Speak as _;
+use kit::platform::Platform;
 use kit::room::Room;
 use kit::run::{Done, run};
 use serde_json::json;
 
-use super::{Stage, hostile, trunkline};
+use super::{Stage, command, hostile, trunkline};
 
 #[test]
 fn a_server_that_fails_for_a_file_is_explained() {
@@ -34,6 +37,49 @@ fn a_file_that_was_to_be_made_is_told_with_a_directory_that_can_be_allowed() {
         r#"refused to write to `{new}`; allow it with "sandbox": {{"write": ["{folder}"]}}"#
     );
     assert!(all.contains(&write), "{all}");
+}
+
+#[test]
+fn callers_read_nothing_of_the_files_that_operators_are_told() {
+    let room = Room::new();
+    let private = room.path("home/private/x");
+    let private = private.to_str().unwrap();
+    room.config([("a", hostile(&room, &["fail", private]))]);
+    let platform = Platform::start(command(&room, &[]));
+    let [caller, viewer, operator] =
+        ["caller", "viewer", "operator"].map(|role| platform.key(role));
+    let told = "its sandbox may be the reason";
+    // Perhaps while it starts, and when it has failed.
+    let early = platform.mcp(&caller).call("a.try", "{}").to_string();
+    assert!(early.contains("error") && !early.contains(private), "{early}");
+    platform.wait_server("file:a", "failed", kit::LIMIT, |it| it["last_error"].is_object());
+    let late = platform.mcp(&caller).call("a.try", "{}").to_string();
+    assert!(!late.contains(private), "{late}");
+    let called =
+        platform.rest(Some(&caller)).send(&Platform::call_ask("a.try", "{}")).json().to_string();
+    assert!(called.contains(told) && !called.contains(private), "{called}");
+    let seen = |key: &str| {
+        let server = platform.rest(Some(key)).get("/api/v1/aggregator/servers/file:a").is(200);
+        server["last_error"].to_string()
+    };
+    for key in [&caller, &viewer] {
+        assert!(seen(key).contains(told) && !seen(key).contains(private), "{}", seen(key));
+    }
+    assert!(seen(&operator).contains(private), "{}", seen(&operator));
+    platform.serve().process().wait_stderr(&["refused to write to `", private], kit::LIMIT);
+}
+
+#[test]
+fn whoever_runs_it_alone_is_told_everything() {
+    let room = Room::new();
+    let mut entry = hostile(&room, &["fail", "/srv/data/x"]);
+    entry["sandbox"] = json!("standard");
+    room.config([("a", entry)]);
+    let client = Client::spawn(room.trunkline(&[]));
+    client.initialize("2025-11-25");
+    client.wait_stderr(&["refused to write to `/srv/data/x`"], kit::LIMIT);
+    let answer = client.call("a:try", "{}");
+    assert!(answer.message().contains("refused to write to `/srv/data/x`"), "{answer}");
 }
 
 #[test]

@@ -103,6 +103,27 @@ fn restart_is_for_one_server_or_for_all() {
 }
 
 #[test]
+fn restart_with_a_broken_config_leaves_everything_as_it_is() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let good = std::fs::read(room.path("mcp.json")).expect("a config");
+    room.write("mcp.json", "{\"mcpServers\": {\"a\": {\"command\": }}}");
+    let refused = said(&room, &["restart"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    for part in ["nothing was restarted", "the config is not valid", "mcp.json"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!((runtime_of(&room), server_of(&client)), (runtime, server));
+    room.write("mcp.json", &good);
+    assert_eq!(said(&room, &["restart"]).code, Some(0));
+    process::wait_until("the runtime is another one", LIMIT, || {
+        !process::is_alive(runtime) && room.runtimes().len() == 1
+    });
+    assert_ne!(server_of(&client), server);
+}
+
+#[test]
 fn logs_of_an_unknown_server_name_those_that_there_are() {
     let room = Room::shared();
     let entry = |name: &str| room.fake(name).tool("echo", kit::say::echo()).entry();

@@ -164,6 +164,31 @@ fn a_runtime_that_hangs_is_told_to_a_new_client_and_ended_by_stop() {
 }
 
 #[test]
+fn a_runtime_that_hangs_is_ended_by_restart_and_its_client_goes_on() {
+    let _turn = crate::ONE_AT_A_TIME.lock();
+    let room = house();
+    let (client, call) = with_open_call(&room);
+    let (runtime, server) = (runtime_of(&room), server_of_idle(&room));
+    process::halt(runtime);
+    let one = said(&room, &["restart", "a"]);
+    assert_eq!(one.code, Some(1), "it cannot be asked for one server: {one:?}");
+    assert!(one.stderr.contains(&format!("`trunkline stop {runtime}` ends it")), "{one:?}");
+    let told = said(&room, &["restart"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let how = format!("(pid {runtime}): it did not end by itself and was killed");
+    assert!(told.stdout.contains("restarted") && told.stdout.contains(&how), "{told:?}");
+    assert!(!process::is_alive(runtime));
+    let answer = client.answer(&call, LIMIT);
+    assert_eq!(answer.code(), -31012, "{answer}");
+    assert!(answer.message().contains("may have run"), "{answer}");
+    process::wait_until("no orphan", LIMIT, || !process::is_alive(server));
+    assert_ne!(server_of(&client), server, "the client goes on with another runtime");
+    let twice = client.try_wait_for(Duration::ZERO, |line| line.is_answer_to(&call));
+    assert_eq!(twice, None, "an outcome too many");
+    client.assert_only_protocol();
+}
+
+#[test]
 fn a_runtime_that_hangs_under_a_session_is_replaced_and_each_call_has_its_outcome() {
     let room = furnished(Room::shared_hurried(), None);
     let (client, call) = with_open_call(&room);

@@ -58,6 +58,31 @@ fn a_read_is_sent_again_and_a_session_is_opened_again() {
     client.assert_only_protocol();
 }
 
+#[test]
+fn a_batch_that_was_refused_as_a_whole_has_no_second_outcome() {
+    let member = |id: &str| kit::mcp::call(&format!("\"{id}\""), "a:echo", "{}");
+    let few = [member("b1"), member("b2")];
+    let many: Vec<String> = (0..101).map(|number| member(&format!("b{number}"))).collect();
+    for (version, members) in [("2025-11-25", &few[..]), ("2025-03-26", &many)] {
+        let room = house();
+        let client = kit::client::Client::spawn(room.trunkline(&["--start-timeout", "25"]));
+        client.initialize(version);
+        server_of(&client);
+        client.send_line(format!("[{}]", members.join(",")));
+        assert_eq!(client.answer(b"null", LIMIT).code(), -32600, "{version}");
+        process::kill(runtime_of(&room), Signal::KILL);
+        // A call may be handed over before the loss is noticed. Behind the one that works, all was said about the batch.
+        process::wait_until("it goes on", LIMIT, || {
+            client.call("a:echo", "{}").try_result().is_some()
+        });
+        let second = client.try_wait_for(Duration::ZERO, |line| {
+            let text = String::from_utf8_lossy(&line.0).into_owned();
+            text.contains("-31012") && text.contains("\"id\":\"b")
+        });
+        assert_eq!(second, None, "{version}: it was refused, and cannot have run");
+    }
+}
+
 const CLIENTS: usize = 5;
 /// Under load; `TRUNKLINE_TEST_KILLS` says how many more.
 const KILLS: usize = 12;

@@ -5,6 +5,7 @@ mod caller;
 mod commands;
 mod ending;
 mod first_list;
+mod grace;
 mod hostile;
 mod life;
 mod loss;

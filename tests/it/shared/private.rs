@@ -180,3 +180,52 @@ fn a_process_that_cannot_start_ends_the_call_that_wants_it() {
     let starts = std::fs::read_to_string(starts).expect("it was started").lines().count();
     assert!(starts <= 8, "{starts} starts for one call");
 }
+
+/// A server that is not shared is listed from memory; the process that the first call starts may list something else.
+#[test]
+fn a_client_s_own_process_is_not_called_by_an_old_list() {
+    let room = Room::shared();
+    let with = |name: &str, schema: &str| format!(r#"{{"name":"{name}","inputSchema":{schema}}}"#);
+    let text = r#"{"type":"object","properties":{"to":{"type":"string"}}}"#;
+    let more = r#"{"type":"object","properties":{"to":{"type":"string"},"via":{}}}"#;
+    let number = r#"{"type":"object","properties":{"to":{"type":"number"}}}"#;
+    let write = |tools: &[&str]| {
+        let mut entry = room.fake("a").tool("*", say::echo()).definitions(tools).entry();
+        entry["share"] = json!("per-session");
+        entry["start"] = json!("lazy");
+        entry
+    };
+    let old = ["gone", "grown", "other", "second"].map(|name| with(name, text));
+    room.config([("a", write(&[&old[0], &old[1], &old[2], &old[3]]))]);
+    let first = room.start_ready(&[]);
+    let before = ["a:gone", "a:grown", "a:other", "a:second"];
+    assert_eq!(first.list_names(), before);
+    said(&room, &["stop"]);
+    drop(first);
+    process::wait_until("none runs", LIMIT, || room.runtimes().is_empty());
+    // The entry stays as it is, and its server lists other tools from now on.
+    write(&[&with("grown", more), &with("other", number), &with("second", number)]);
+    let client = room.start_ready(&[]);
+    assert_eq!(client.list_names(), before);
+    // All at once: after the first refusal the server lists anew, and who has heard of that knows the new list.
+    for (id, tool) in [("101", "a:gone"), ("102", "a:other"), ("103", "a:grown")] {
+        client.send_line(kit::mcp::call(id, tool, r#"{"to":"x"}"#));
+    }
+    let answer = client.answer(b"101", LIMIT);
+    assert_eq!(answer.code(), -32601, "{answer}");
+    assert!(answer.message().contains("does not offer it any more"), "{answer}");
+    let answer = client.answer(b"102", LIMIT);
+    assert_eq!(answer.code(), -32602, "{answer}");
+    for part in ["did not run", number] {
+        assert!(answer.message().contains(part), "{part}: {answer}");
+    }
+    client.answer(b"103", LIMIT).result();
+    assert_eq!(ledger::calls(&room.ledger("a")).len(), 1, "only what means the same is sent");
+    let changed = "notifications/tools/list_changed";
+    client.wait_for("list_changed", LIMIT, |line| line.is_notification(changed));
+    assert_eq!(client.list_names(), ["a:grown", "a:other", "a:second"]);
+    // Whoever has the new list calls by it at once, also what was never refused.
+    for tool in ["a:other", "a:second"] {
+        client.call(tool, r#"{"to":1}"#).result();
+    }
+}

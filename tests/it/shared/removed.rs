@@ -115,3 +115,49 @@ fn a_runtime_whose_directory_cannot_be_made_again_does_not_linger() {
     process::wait_until("it has ended", LIMIT, || !process::is_alive(runtime));
     process::wait_gone(room.marker(), LIMIT).expect("nothing is left");
 }
+
+#[test]
+fn a_runtime_whose_key_was_removed_is_found_by_new_clients_and_commands() {
+    let room = furnished(Room::shared(), None);
+    let first = room.start_ready(&["--linger", "600"]);
+    let (runtime, server) = (runtime_of(&room), server_of(&first));
+    let key = room.path("run/trunkline/key");
+    let bytes = fs::read(&key).expect("a key");
+    fs::remove_file(&key).expect("it is there");
+    assert_eq!(shown(&room), [(runtime.into(), "running".to_owned(), String::new())]);
+    let second = room.start_ready(&[]);
+    assert_eq!((server_of(&second), runtime_of(&room)), (server, runtime));
+    assert_eq!(fs::read(&key).expect("it was made again"), bytes);
+    fs::remove_file(&key).expect("it is there");
+    let stopped = said(&room, &["stop"]);
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert!(!process::is_alive(runtime));
+    // With a key that nobody has any more, both are named anew, and alike.
+    let again = server_of(&first);
+    assert!(again != server && server_of(&second) == again, "one runtime for both");
+    runtime_of(&room);
+    drop((first, second));
+}
+
+#[test]
+fn a_runtime_puts_a_removed_key_back_and_parts_from_another_one() {
+    let room = furnished(Room::shared_hurried(), None);
+    let first = room.start_ready(&["--linger", "600"]);
+    let (old, server) = (runtime_of(&room), server_of(&first));
+    let key = room.path("run/trunkline/key");
+    let bytes = fs::read(&key).expect("a key");
+    fs::remove_file(&key).expect("it is there");
+    process::wait_until("it is back", LIMIT, || fs::read(&key).is_ok_and(|it| it == bytes));
+    room.write("run/trunkline/key", [7; 32]);
+    let second = room.start_ready(&[]);
+    assert_ne!(server_of(&second), server, "another key is another name");
+    process::wait_until("the first one takes no more clients", LIMIT, || {
+        shown(&room).iter().any(|(pid, state, _)| *pid == i64::from(old) && state == "draining")
+    });
+    assert_eq!(server_of(&first), server, "those that it has are served");
+    drop(first);
+    process::wait_until("it does not linger", LIMIT, || !process::is_alive(old));
+    let names = fs::read_dir(room.path("run/trunkline")).expect("the directory").flatten();
+    let sockets = names.filter(|entry| entry.path().extension().is_some_and(|it| it == "sock"));
+    assert_eq!(sockets.count(), 1, "it leaves nothing behind");
+}

@@ -35,6 +35,28 @@ fn a_collector_that_refuses_costs_spans_and_nothing_else() {
     assert!(dropped().contains("\ntrunkline_traces_dropped_total 3\n"), "{}", dropped());
 }
 
+/// OTLP's partial success: the answer is 200, and some spans are lost all the same.
+#[test]
+fn spans_that_a_collector_takes_in_part_are_counted_and_named() {
+    let (room, collector) = (Room::new(), Collector::start(Mood::TakingAllBut(1)));
+    let service = room.fake("a").tool("echo", say::echo()).listen(Wire::Http);
+    let flags = ["--allow-net", "127.0.0.0/8"];
+    let platform = Platform::start(collector.follows(room.platform_command(&flags)));
+    platform.connected("a", &service);
+    platform.mcp(kit::platform::ADMIN).call("a.echo", "{}").result();
+    let words = ["spans are dropped", "taken all but 1: too old"];
+    platform.serve().process().wait_stderr(&words, LIMIT);
+    wait_until("what is lost is counted", LIMIT, || {
+        let metrics = platform.admin().get("/metrics").response.text();
+        metrics.contains("\ntrunkline_traces_dropped_total 1\n")
+    });
+    let posted = collector.posted().len();
+    platform.mcp(kit::platform::ADMIN).call("a.echo", "{}").result();
+    wait_until("the next are sent", LIMIT, || collector.posted().len() > posted);
+    let bodies: Vec<_> = collector.posted().into_iter().map(|one| one.body).collect();
+    assert_ne!(bodies.first(), bodies.last(), "none is sent again");
+}
+
 #[test]
 fn a_collector_that_is_busy_gets_the_same_spans_again() {
     let (room, collector) = (Room::new(), Collector::start(Mood::RefusingOnce(503)));

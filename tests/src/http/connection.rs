@@ -77,6 +77,14 @@ impl Response {
     }
 }
 
+/// A socket that is connected from another address of the loopback than the usual one.
+pub(crate) fn connect_from(from: Ipv4Addr, address: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &SocketAddr::from((from, 0)))?;
+    connect(&socket, &address)?;
+    Ok(TcpStream::from(socket))
+}
+
 impl Connection {
     #[track_caller]
     pub fn open(address: SocketAddr) -> Self {
@@ -86,13 +94,9 @@ impl Connection {
     /// From another address of the loopback than the usual one.
     #[track_caller]
     pub fn open_from(from: Ipv4Addr, address: SocketAddr) -> Self {
-        let connected = || -> std::io::Result<Self> {
-            let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-            bind(&socket, &SocketAddr::from((from, 0)))?;
-            connect(&socket, &address)?;
-            Self::over(TcpStream::from(socket), address)
-        };
-        connected().unwrap_or_else(|error| panic!("cannot reach {address} from {from}: {error}"))
+        connect_from(from, address)
+            .and_then(|stream| Self::over(stream, address))
+            .unwrap_or_else(|error| panic!("cannot reach {address} from {from}: {error}"))
     }
 
     pub fn try_open(address: SocketAddr) -> std::io::Result<Self> {

@@ -5,5 +5,6 @@ mod connection;
 mod events;
 
 pub use ask::Ask;
+pub(crate) use connection::connect_from;
 pub use connection::{Connection, Head, Response};
 pub use events::{Event, Events};

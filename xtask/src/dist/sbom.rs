@@ -49,7 +49,7 @@ pub(super) fn sums(files: &[PathBuf], out: &Path) -> Result<PathBuf, String> {
 fn tree() -> Result<String, String> {
     let mut tree = run::our_cargo();
     tree.current_dir(file::root());
-    tree.args(["tree", "--offline", "--locked", "--package", "trunkline", "--edges", "normal"]);
+    tree.args(["tree", "--locked", "--package", "trunkline", "--edges", "normal"]);
     tree.args(["--prefix", "none", "--format", "{p}\t{l}"]);
     let done = tree.output().map_err(|error| format!("cargo tree: {error}"))?;
     if !done.status.success() {

@@ -11,7 +11,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::{browser, leftovers, peers, postgres, run, tidy};
+use crate::{balancers, browser, leftovers, peers, postgres, proxies, run, tidy};
 use beside::Beside;
 pub use beside::{WORD as JUDGE, judge};
 use harness::Job;
@@ -87,7 +87,12 @@ fn tests(wanted: &Wanted, report: &mut Report) -> Result<(), String> {
 /// is waited for most of the time.
 fn build(scope: Scope) -> Result<Built, String> {
     std::thread::scope(|threads| {
-        let others = threads.spawn(|| peers::install().and_then(|()| browser::install()));
+        let others = threads.spawn(|| {
+            peers::install()?;
+            browser::install()?;
+            balancers::install()?;
+            proxies::install()
+        });
         let built = programs::build(scope)?;
         let others = others.join();
         others.unwrap_or_else(|_| Err("the peers could not be installed".to_owned()))?;

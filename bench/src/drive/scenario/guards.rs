@@ -1,5 +1,5 @@
 //! What everything that guards costs, in one run of the same program: pins, the scanner, limits, the standard sandbox
-//! and, where a file of them is named, policies, against the same without any of it. A call, and the start of servers.
+//! and policies, against the same without any of it. A call, and the start of servers.
 
 use super::seq::{self, Figures};
 use super::turns::{Entrant, Task, Turns, compete};
@@ -43,9 +43,9 @@ fn calls(context: &Context, report: &mut Report) -> Result<(), String> {
     })?;
     report.table(
         "Guards: sequential calls, one CPU",
-        "Over HTTP, children over stdio; microseconds. *Off*: no pins, scanner, limits or sandbox. *On*: `onChange` and \
+        "Over HTTP, children over stdio; microseconds. *Off*: no pins, scanner, limits, sandbox or policies. *On*: `onChange` and \
          `scan` are `hold`, callers, servers, tools and addresses have limits that are never reached, children run in \
-         the standard sandbox, and `--policies` is given if the run names a file. The last row is the difference of \
+         the standard sandbox, and a hundred policies hold, three of which look at each call. The last row is the difference of \
          the same rounds.",
         rows(&entrants, &figures),
     );

@@ -1,6 +1,7 @@
 //! What is measured: one file a scenario, each with its targets.
 
 mod big;
+mod cores;
 mod course;
 mod guards;
 mod lane;
@@ -56,6 +57,7 @@ const ALL: &[(&str, Scenario)] = &[
     ("modern-par64", |context, report| {
         each(&MODERN, |course| modern::par64::run(context, report, course))
     }),
+    ("cores", cores::run),
     ("guards", guards::run),
     ("platform-seq", platform::seq::run),
     ("platform-register", platform::register::run),

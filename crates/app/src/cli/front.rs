@@ -8,6 +8,7 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::SandboxProfile;
 use trunkline_http::Url;
 
+use super::network::NetworkFlags;
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
 use super::values::{Token, exposure, host, origin, sandbox, seconds, url};
@@ -134,9 +135,8 @@ pub(crate) struct Serve {
     /// An origin from which web pages may connect (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
-    /// Connections that one address may have open [default: 1000, and any number for this machine]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) connections_per_address: Option<u32>,
+    #[command(flatten)]
+    pub(crate) network: NetworkFlags,
     /// Which tools are listed: all (full), or pinned ones and tools that find and call the others
     /// (search); auto: all, unless there are more than the client of `--for` carries
     #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto")]

@@ -7,6 +7,7 @@ mod front;
 mod import;
 mod install;
 mod login;
+mod network;
 mod own;
 mod platform;
 mod policy;
@@ -29,13 +30,15 @@ pub(crate) use front::{DemoServer, Ps, RestartArgs, Runtime, Serve, Stdio, Stop}
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use login::{Login, LoginTarget, Logout};
+
 pub(crate) use own::{
     Add, ConfigArg, ConfigPath, Edit, Enable, EnvPair, List, Remove, StartCheck, SwitchTools,
     ToolsCommand, Undo,
 };
 pub(crate) use platform::{
-    Audit, AuditCommand, ExportAudit, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs,
-    ModelFlags, PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
+    Audit, AuditCommand, AuditFlags, ExportAudit, IssuerFlags, KeyArgs, KeyCommand,
+    MaintenanceArgs, ModelFlags, PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
+    StoreArgs,
 };
 pub(crate) use policy::{PolicyArgs, PolicyCommand, TestPolicies};
 pub(crate) use remote::{

@@ -68,7 +68,7 @@ pub(crate) struct AuditFlags {
     /// set back
     #[arg(long, value_name = "FILE", help_heading = "Platform")]
     pub(crate) audit_anchor: Option<PathBuf>,
-    /// Pass each record on: `file:PATH`, `syslog:/dev/log` or `syslog:HOST:PORT`
+    /// Pass each record on: `file:PATH`, `syslog:/dev/log`, `syslog:HOST:PORT` or `otlp:http(s)://HOST:PORT/v1/logs`
     #[arg(
         long, value_name = "PLACE", value_parser = AuditExport::parse, help_heading = "Platform"
     )]

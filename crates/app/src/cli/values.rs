@@ -1,10 +1,12 @@
 //! Parsers for single values of the command line.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use trunkline_catalog::Exposure;
 use trunkline_catalog::client::Client;
 use trunkline_catalog::config::SandboxProfile;
+use trunkline_gateway::MOST_THREADS;
 use trunkline_http::{BadUrl, Url};
 
 use crate::client::did_you_mean;
@@ -37,6 +39,12 @@ pub(super) fn with_file(text: &str) -> Result<Client, String> {
 pub(super) fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let number = text.parse::<u64>().ok().and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| "must be a whole number, like 50".to_owned())
+}
+
+/// How many threads move messages.
+pub(super) fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse::<NonZeroUsize>().ok().filter(|number| number.get() <= MOST_THREADS);
+    number.ok_or_else(|| format!("must be a whole number from 1 to {MOST_THREADS}"))
 }
 
 pub(super) fn exposure(text: &str) -> Result<Exposure, String> {

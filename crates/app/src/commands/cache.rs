@@ -125,6 +125,7 @@ fn to_json(cached: &CachedListing) -> Value {
         "server": record.key,
         "identity": record.identity,
         "protocol": record.protocol,
+        "client_capabilities": record.client_capabilities,
         "lists": counts,
         "first_seen": moment(record.first_seen),
         "last_seen": moment(record.last_seen),

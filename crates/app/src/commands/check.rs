@@ -193,6 +193,9 @@ impl Row {
             put("tools", json!(self.exposed));
             put("offered", json!(status.tools));
             put("waiting", json!(status.waiting));
+            if let Some(proxy) = &status.proxy {
+                put("proxy", json!(proxy));
+            }
             put("start_ms", json!(status.started_in.map(|time| time.as_secs_f64() * 1000.0)));
             if let State::Failed(failure) = &status.state {
                 put("phase", json!(failure.phase.to_string()));
@@ -228,6 +231,9 @@ pub(super) fn table(rows: &[Row], paint: Paint) -> String {
     for (row, line) in rows.iter().zip(lines) {
         let line = if row.is_good() { line.to_owned() } else { paint.red(line) };
         out.push_str(&format!("{line}\n"));
+        if let Some(proxy) = row.status.as_ref().and_then(|status| status.proxy.as_ref()) {
+            out.push_str(&format!("    through the proxy {proxy}\n"));
+        }
         trouble(row, &mut out);
         for finding in &row.findings {
             out.push_str(&scan_view::words(finding, paint));

@@ -186,6 +186,8 @@ fn living(
         let is_known = seen.findings.iter().any(known);
         seen.findings.extend(start(server, status).filter(|_| !is_known));
         seen.findings.extend(changed(server, status));
+        let through = |proxy: &String| format!("{server} through the proxy {proxy}");
+        seen.looked.extend(status.proxy.as_ref().map(through));
     }
     let separator = asked.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
     let offered = offered(&tools, &statuses, separator);
@@ -244,6 +246,9 @@ fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
             let about = address.to_string();
             let (grade, problem) = match is_trunkline(&about) {
                 true => (Grade::Note, "a Trunkline is running there"),
+                false if speaks_tls(&about) => {
+                    (Grade::Note, "a Trunkline is running there, over https")
+                }
                 false => (Grade::Warning, "another program listens there"),
             };
             seen.findings
@@ -264,6 +269,17 @@ fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
 fn is_trunkline(address: &str) -> bool {
     let answer = glance(address, "/healthz");
     matches!(answer, Some(Ok(value)) if value.get("status").and_then(Value::as_str) == Some("ok"))
+}
+
+/// Is it a Trunkline with `--tls-cert`? To whoever does not speak TLS it says so.
+fn speaks_tls(address: &str) -> bool {
+    let Ok(url) = Url::parse(&format!("http://{address}")) else { return false };
+    let rest = Rest::new(url, None);
+    let asked = block_on(async { timeout(GLANCE, rest.send("GET", "/healthz", None)).await });
+    // The words are those of the front; they are text, because whoever hears them speaks no TLS.
+    asked.is_ok_and(|asked| {
+        matches!(asked, Ok(Ok(said)) if said.status == 400 && String::from_utf8_lossy(&said.body).contains("--tls-cert"))
+    })
 }
 
 /// Does its MCP endpoint look at a request without a token? Of this one it says that it has no session.

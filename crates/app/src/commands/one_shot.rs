@@ -259,7 +259,8 @@ fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
     for (name, value) in &headers {
         secrets.add(name, value);
     }
-    let transport = Transport::Remote { url: url.to_string(), kind: RemoteKind::Detect, headers };
+    let (url_text, kind, network) = (url.to_string(), RemoteKind::Detect, Default::default());
+    let transport = Transport::Remote { url: url_text, kind, headers, network };
     ServerSpec {
         id: url.authority(),
         key: url.authority(),

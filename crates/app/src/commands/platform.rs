@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use trunkline_catalog::config::SandboxProfile;
-use trunkline_control::access::WithoutToken;
+use trunkline_control::access::{CertificateRole, CertificateRoles, WithoutToken};
 use trunkline_control::api::handle::{Api, audit_json};
-use trunkline_control::audit::AuditKeep;
+use trunkline_control::audit::{AuditExport, AuditKeep};
 use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::{Llm, SecondOpinions};
@@ -25,7 +25,7 @@ use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::cli::{IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
+use crate::cli::{AuditFlags, IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
 use crate::openness::Openness;
 use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
@@ -50,6 +50,10 @@ pub(super) struct Admission<'a> {
     pub(super) openness: Openness,
     /// The walls around what is registered.
     pub(super) sandbox: SandboxProfile,
+    /// Where it listens, as a URL.
+    pub(super) base: &'a str,
+    /// Who clients are that show a certificate.
+    pub(super) certificates: &'a [CertificateRole],
 }
 
 /// What the operator has decided, or what is wrong with it.
@@ -67,7 +71,7 @@ pub(super) fn settings(
         (_, []) => StdioRegistration::Refused,
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
-    let issuer = trusted(&flags.issuer, address)?;
+    let issuer = trusted(&flags.issuer, address, admission.base)?;
     // A demo may listen on an address that others reach.
     let is_open = admission.openness == Openness::Open && address.ip().is_loopback();
     let variables = environment.all();
@@ -79,6 +83,7 @@ pub(super) fn settings(
             static_token: admission.token.map(|token| token.reveal().to_owned()),
             without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
             issuer,
+            certificates: CertificateRoles::new(admission.certificates.to_vec()),
         },
         registration: RegistrationRules {
             stdio,
@@ -93,7 +98,7 @@ pub(super) fn settings(
         },
         listen: address,
         connected_clients: ConnectedClients::default(),
-        public_url: public(&flags.issuer, address),
+        public_url: public(&flags.issuer, address, admission.base),
         audit: AuditSettings {
             is_required: flags.audit.audit_required,
             keep: AuditKeep {
@@ -101,7 +106,7 @@ pub(super) fn settings(
                 records: flags.audit.audit_keep_records,
             },
             anchor: flags.audit.audit_anchor.clone(),
-            export: flags.audit.audit_export.clone(),
+            export: export(&flags.audit, environment)?,
         },
         health_interval: flags.health_interval,
         limits: flags.limits.unwrap_or(DEFAULT_LIMITS),
@@ -114,6 +119,17 @@ pub(super) fn settings(
         embeddings: embeddings(&flags.models, environment)?,
         policies,
     })
+}
+
+/// Where the audit log is passed on to, if anywhere.
+fn export(flags: &AuditFlags, environment: &Environment) -> Result<Option<AuditExport>, String> {
+    let Some(export) = flags.audit_export.clone() else { return Ok(None) };
+    let mut warnings = Vec::new();
+    let export = export.with_variables(|name| environment.get(name), &mut warnings)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(Some(export))
 }
 
 /// The language model that is asked for skills, if one is named.
@@ -133,10 +149,10 @@ fn embeddings(flags: &ModelFlags, environment: &Environment) -> Result<Option<Em
 }
 
 /// How browsers reach this: as the operator says, or, on this machine, where it listens.
-fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
+fn public(flags: &IssuerFlags, address: SocketAddr, base: &str) -> Option<String> {
     match &flags.public_url {
         Some(public) => Some(public.to_string().trim_end_matches('/').to_owned()),
-        None => address.ip().is_loopback().then(|| format!("http://{address}")),
+        None => address.ip().is_loopback().then(|| base.to_owned()),
     }
 }
 
@@ -150,13 +166,15 @@ fn surroundings(environment: &Environment) -> Result<ProgramSearch, String> {
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.
-fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, String> {
+fn trusted(
+    flags: &IssuerFlags,
+    address: SocketAddr,
+    base: &str,
+) -> Result<Option<Trusted>, String> {
     let Some(issuer) = &flags.issuer else { return Ok(None) };
     let public = match &flags.public_url {
         Some(public) => public.clone(),
-        None if address.ip().is_loopback() => {
-            Url::parse(&format!("http://{address}")).map_err(|bad| bad.to_string())?
-        }
+        None if address.ip().is_loopback() => Url::parse(base).map_err(|bad| bad.to_string())?,
         // The audience of tokens (RFC 8707) is this URL, and a wildcard address has many.
         None => return Err("--issuer needs --public-url: how clients reach this".to_owned()),
     };
@@ -257,7 +275,7 @@ impl PendingPlatform {
         };
         options.limits.platform = limits;
         options.events = Some(sink.clone());
-        options.reach = reach;
+        options.network.reach = reach;
         options.shown.pins = Some(plane.reviews().home());
         options.logins = Some(Arc::new(plane.logins().logins().clone()));
         // In the form in which the platform applies them: else it would see a difference and start every server a second time.

@@ -3,13 +3,9 @@
 use serde_json::{Value, json};
 use trunkline_control::access::Grants;
 use trunkline_control::clock;
-use trunkline_control::policies::{
-    Explanation, GroupsClaim, NamedCaller, Question, explain, user_groups,
-};
+use trunkline_control::policies::{CallerDetails, Explanation, GroupsClaim, Question, explain};
 use trunkline_gateway::ToolAnnotations;
-use trunkline_policy::{
-    Action, CallerKind, Circumstances, Hints, Policies, PolicyCaller, PolicySource, SCHEMA,
-};
+use trunkline_policy::{Action, Circumstances, Hints, Policies, PolicySource, SCHEMA};
 
 use crate::cli::{PolicyArgs, PolicyCommand, TestPolicies};
 use crate::policy_files::{PolicyFiles, lines};
@@ -31,6 +27,9 @@ pub(crate) fn run(asked: &PolicyArgs) -> u8 {
 
 fn read(files: &PolicyFiles) -> Result<Policies, String> {
     let sources: Vec<PolicySource> = files.read()?;
+    if sources.is_empty() {
+        return Ok(Policies::none());
+    }
     Policies::read(&sources).map_err(|faults| lines(&faults))
 }
 
@@ -53,7 +52,10 @@ fn summary(policies: &Policies) -> String {
 
 fn tested(test: &TestPolicies) -> Result<Explanation, String> {
     let policies = read(&PolicyFiles::at(&test.policies))?;
-    let caller = caller(test)?;
+    is_object("--claims", &test.claims)?;
+    let details =
+        CallerDetails { name: &test.name, role: test.role.as_deref(), claims: &test.claims };
+    let caller = test.principal.caller(details, &GroupsClaim(test.groups_claim.clone()));
     let grants = match test.tools.as_slice() {
         [] => Grants::All,
         patterns => Grants::read(patterns.iter().map(String::as_str)).map_err(|(at, why)| {
@@ -69,13 +71,10 @@ fn tested(test: &TestPolicies) -> Result<Explanation, String> {
         is_object("--arguments", &test.arguments)?;
     }
     let action = Action::named(&test.action).ok_or("unknown action")?;
-    let target = test.resource.target(hints, &test.skill);
-    if !target.takes(action) {
-        return Err(format!(
-            "nobody can {} that: tools and servers are called, resources read, prompts got, and all listed",
-            test.action
-        ));
+    if let Some(why) = test.resource.mismatch(action) {
+        return Err(why);
     }
+    let target = test.resource.target(hints, &test.skill);
     let now = test.now.unwrap_or_else(|| clock::now().div_euclid(1_000));
     let circumstances =
         Circumstances { arguments: test.arguments.as_bytes(), now, address: test.address };
@@ -83,29 +82,9 @@ fn tested(test: &TestPolicies) -> Result<Explanation, String> {
     Ok(explain(&policies, &question))
 }
 
-fn caller(test: &TestPolicies) -> Result<PolicyCaller, String> {
-    let kind = match &test.principal {
-        NamedCaller::Key(id) => CallerKind::Key { id: id.clone(), name: test.name.clone() },
-        NamedCaller::User(subject) => {
-            let claims = is_object("--claims", &test.claims)?;
-            let issuer = claims.get("iss").and_then(Value::as_str).unwrap_or_default();
-            CallerKind::User {
-                subject: subject.clone(),
-                issuer: issuer.to_owned(),
-                groups: user_groups(&test.claims, &GroupsClaim(test.groups_claim.clone())),
-                claims: test.claims.clone(),
-            }
-        }
-        NamedCaller::Anonymous => CallerKind::Anonymous,
-        NamedCaller::Admin => CallerKind::Admin,
-    };
-    let usual = if kind == CallerKind::Admin { "admin" } else { "caller" };
-    Ok(PolicyCaller { kind, role: test.role.clone().unwrap_or_else(|| usual.to_owned()) })
-}
-
-fn is_object(flag: &str, text: &str) -> Result<Value, String> {
+fn is_object(flag: &str, text: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(text).map_err(|why| format!("{flag}: {why}"))?;
-    value.is_object().then_some(value).ok_or_else(|| format!("{flag} has to be a JSON object"))
+    value.is_object().then_some(()).ok_or_else(|| format!("{flag} has to be a JSON object"))
 }
 
 fn tell(test: &TestPolicies, explanation: &Explanation) -> u8 {

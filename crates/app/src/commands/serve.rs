@@ -12,9 +12,10 @@ use trunkline_control::policies::{GroupsClaim, PolicyHolder};
 use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
-    ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, PinFiles, Restart, Signals,
+    ConnectedClients, Declared, FrontNetwork, Gateway, HttpOptions, Limits, OnHangup, Options,
+    PinFiles, RedirectOptions, Restart, Signals, TlsFiles, usual_threads,
 };
-use trunkline_http::Url;
+use trunkline_http::{Scheme, Url};
 use trunkline_store::StoreUrl;
 
 use crate::cli::{Serve, Token};
@@ -29,6 +30,7 @@ use crate::logging::NOTICE;
 use crate::openness::{AccessFlags, Openness};
 use crate::policy_files::{self, PolicyFiles};
 use crate::settings::{self, StartOptions, TOKEN};
+use crate::tls_watch::TlsWatch;
 use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins, walls};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
@@ -69,8 +71,8 @@ async fn demo(serve: &Serve, environment: &Environment) -> u8 {
             if !folder.left_alone().is_empty() {
                 console::problem(folder.left_alone(), OK);
             }
-            let greet = |address| {
-                console::problem(&folder.welcome(address), OK);
+            let greet = |url: &str| {
+                console::problem(&folder.welcome(url), OK);
             };
             listen(&of_demo(serve, &folder), environment, Some(signals), &greet).await
         }
@@ -97,12 +99,12 @@ async fn listen(
     serve: &Serve,
     environment: &Environment,
     signals: Option<Signals>,
-    greet: &dyn Fn(SocketAddr),
+    greet: &dyn Fn(&str),
 ) -> u8 {
     if let Err(code) = start_logging(&serve.servers.log, environment) {
         return code;
     }
-    let Opened { listener, token, openness } = match open(serve, environment) {
+    let Opened { listener, token, openness, tls, redirect } = match open(serve, environment) {
         Ok(opened) => opened,
         Err(code) => return code,
     };
@@ -122,7 +124,10 @@ async fn listen(
     let options = match settings::options(&wanted, &path, config, environment) {
         // A platform has a store; what it remembers does not belong into a user's cache.
         Ok(options) => {
-            Options { listings: listings.filter(|_| !serve.platform.is_wanted()), ..options }
+            let threads = serve.network.threads.unwrap_or_else(usual_threads);
+            let limits = Limits { threads, ..options.limits };
+            let listings = listings.filter(|_| !serve.platform.is_wanted());
+            Options { listings, limits, ..options }
         }
         Err(error) => return refuse(&error, environment),
     };
@@ -131,7 +136,9 @@ async fn listen(
         Err(error) => return broke(&error),
     };
     let sandbox = usual_sandbox(serve, serve.platform.is_wanted());
-    let admission = platform::Admission { token: token.as_ref(), openness, sandbox };
+    let (base, certificates) = (base_url(serve, address), &*serve.network.tls_client_role);
+    let admission =
+        platform::Admission { token: token.as_ref(), openness, sandbox, base: &base, certificates };
     let mut options = options;
     let policies = match loaded_policies(serve, &policy_files, &mut options, token.is_some()) {
         Ok(policies) => policies,
@@ -155,13 +162,21 @@ async fn listen(
              set TRUNKLINE_TOKEN or --token"
         );
     }
-    let options = walled(serve, platform.as_ref(), options);
-    let front = front(serve, listener, token, environment);
+    let options = walled(serve, platform.as_ref(), &policy_files, options);
+    let network = FrontNetwork {
+        connections_per_address: serve.network.connections_per_address,
+        tls: tls.as_ref().map(TlsWatch::tls),
+        hsts: !serve.network.no_hsts,
+        redirect,
+        proxies: serve.network.proxy_protocol.clone(),
+    };
+    let front = front(serve, (listener, network), token, environment);
     let pins = pins::home(environment).filter(|_| platform.is_none());
-    let plan =
-        ServePlan { platform, traced, options, front, pins, policies: (policy_files, policies) };
+    let policies = (policy_files, policies);
+    let plan = ServePlan { platform, traced, options, front, pins, policies, tls };
     // Boxed: by far the largest future here, and the caller holds the others (clippy::large_futures).
-    let served = Box::pin(plan.serve(reload, signals, || ready(address, greet))).await;
+    let served =
+        Box::pin(plan.serve(reload, signals, || ready(&base_url(serve, address), greet))).await;
     match served {
         Ok(()) => OK,
         Err(error) => broke(&error),
@@ -170,13 +185,19 @@ async fn listen(
 
 /// The options with the walls around servers: a platform has them unless somebody says otherwise, because
 /// others may register what it runs.
-fn walled(serve: &Serve, platform: Option<&Settings>, mut options: Options) -> Options {
+fn walled(
+    serve: &Serve,
+    platform: Option<&Settings>,
+    policies: &PolicyFiles,
+    mut options: Options,
+) -> Options {
     let sandbox = &mut options.inherited.sandbox;
     sandbox.default = usual_sandbox(serve, platform.is_some());
     if let Some(settings) = platform {
         walls::add_platform(sandbox, &settings.storage);
-        sandbox.never.extend(settings.audit.anchor.clone());
+        walls::add_audit(sandbox, &settings.audit);
     }
+    walls::add_policies(sandbox, policies.paths());
     options
 }
 
@@ -197,6 +218,7 @@ struct ServePlan {
     /// Where it is kept what was approved, if that is in files.
     pins: Option<PinFiles>,
     policies: (PolicyFiles, Option<Arc<PolicyHolder>>),
+    tls: Option<TlsWatch>,
 }
 
 impl ServePlan {
@@ -207,7 +229,7 @@ impl ServePlan {
         signals: Option<Signals>,
         ready: impl FnOnce(),
     ) -> io::Result<()> {
-        let Self { platform, traced, mut options, mut front, pins, policies } = self;
+        let Self { platform, traced, mut options, mut front, pins, policies, tls } = self;
         let (policy_files, policies) = policies;
         let mut signals = signals.map_or_else(|| Signals::new(OnHangup::Reload), Ok)?;
         // Heard from here on: one that comes before everything runs is not lost.
@@ -253,6 +275,7 @@ impl ServePlan {
             served = gateway.serve_http(front) => served,
             never = reload.run(apply) => match never {},
             never = pins::follow(pins, &fleet) => match never {},
+            Err(error) = TlsWatch::follow(tls) => Err(error),
             never = policy_files.follow(policies.as_ref()) => match never {},
             never = memory::give_back() => match never {},
         };
@@ -275,9 +298,15 @@ fn loaded_policies(
 }
 
 /// Says where it listens: in a line that programs wait for, and then to people.
-fn ready(address: SocketAddr, greet: &dyn Fn(SocketAddr)) {
-    tracing::info!(target: NOTICE, "listening on http://{address}");
-    greet(address);
+fn ready(url: &str, greet: &dyn Fn(&str)) {
+    tracing::info!(target: NOTICE, "listening on {url}");
+    greet(url);
+}
+
+/// Where it listens, as clients on this machine write it.
+fn base_url(serve: &Serve, address: SocketAddr) -> String {
+    let scheme = if serve.network.is_secure() { "https" } else { "http" };
+    format!("{scheme}://{address}")
 }
 
 fn wanted(serve: &Serve) -> StartOptions<'_> {
@@ -297,7 +326,7 @@ fn wanted(serve: &Serve) -> StartOptions<'_> {
 /// The front without a platform; a platform adds its gate and its routes.
 fn front(
     serve: &Serve,
-    listener: TcpListener,
+    (listener, network): (TcpListener, FrontNetwork),
     token: Option<Token>,
     environment: &Environment,
 ) -> HttpOptions {
@@ -306,7 +335,7 @@ fn front(
         token: token.map(|token| token.reveal().to_owned()),
         hosts: hosts(serve),
         origins: origins(serve),
-        connections_per_address: serve.connections_per_address,
+        network,
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
         attachment: None,
@@ -351,6 +380,9 @@ fn wanted_platform(
         return settings.map(Some);
     }
     match &serve.platform.issuer.issuer {
+        None if !serve.network.tls_client_role.is_empty() => {
+            Err("--tls-client-role needs a platform: --data-dir or --store".to_owned())
+        }
         None => Ok(None),
         // Only the platform checks tokens, so without it nothing may be served.
         Some(_) => Err("--issuer needs a platform: --data-dir or --store".to_owned()),
@@ -362,6 +394,8 @@ struct Opened {
     listener: TcpListener,
     token: Option<Token>,
     openness: Openness,
+    tls: Option<TlsWatch>,
+    redirect: Option<RedirectOptions>,
 }
 
 /// What is opened, or the exit code. Nothing is started before all of it is right.
@@ -374,7 +408,8 @@ fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
         ),
         (None, None) => None,
     };
-    let flags = access_flags(serve, token.is_some());
+    // What a client's certificate is for: it is as good as a token.
+    let flags = access_flags(serve, token.is_some() || serve.network.tls_client_required);
     let reached = flags.reached;
     let openness = flags.decide().map_err(|what| {
         logging::told(&what);
@@ -385,6 +420,8 @@ fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
         Some(token) => Guarded::Token(token.reveal().len()),
         // A demo beyond this machine is closed by its keys.
         None if serve.platform.is_wanted() && !serve.open => Guarded::Keys,
+        // A client without a certificate does not even come to ask.
+        None if serve.network.tls_client_required => Guarded::Keys,
         None => Guarded::Open,
     };
     let listen = serve.listen.clone().unwrap_or_default();
@@ -393,7 +430,44 @@ fn open(serve: &Serve, environment: &Environment) -> Result<Opened, u8> {
         logging::told(&error.to_string());
         console::problem(&format!("error: {error}\n"), code)
     })?;
-    Ok(Opened { listener, token, openness })
+    let tls = opened_tls(serve)?;
+    Ok(Opened { listener, token, openness, tls, redirect: opened_redirect(serve)? })
+}
+
+/// The certificates, if TLS is spoken, or the exit code.
+fn opened_tls(serve: &Serve) -> Result<Option<TlsWatch>, u8> {
+    let network = &serve.network;
+    let (Some(certificate), Some(key)) = (network.tls_cert.clone(), network.tls_key.clone()) else {
+        return Ok(None);
+    };
+    let files = TlsFiles {
+        certificate,
+        key,
+        client_authorities: network.tls_client_ca.clone(),
+        client_required: network.tls_client_required,
+    };
+    TlsWatch::open(files).map(Some).map_err(|fault| {
+        logging::told(&fault.to_string());
+        console::problem(&format!("error: {fault}\n"), USAGE)
+    })
+}
+
+/// The listener that sends everybody to https, if one is wanted, or the exit code.
+fn opened_redirect(serve: &Serve) -> Result<Option<RedirectOptions>, u8> {
+    let Some(listen) = &serve.network.redirect_http else { return Ok(None) };
+    // Nothing but redirects is there to be guarded.
+    let opened = listen.open(None, Guarded::Keys, None);
+    let listener = opened.map_err(|error| {
+        logging::told(&error.to_string());
+        let code = if error.is_usage() { USAGE } else { FAILED };
+        console::problem(&format!("error: --redirect-http: {error}\n"), code)
+    })?;
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(target: NOTICE, "redirecting http://{address} to https");
+    }
+    let public = serve.platform.issuer.public_url.as_ref();
+    let public = public.filter(|url| url.scheme() == Scheme::Https);
+    Ok(Some(RedirectOptions { listener, authority: public.map(Url::authority) }))
 }
 
 fn access_flags(serve: &Serve, has_token: bool) -> AccessFlags {
@@ -402,6 +476,7 @@ fn access_flags(serve: &Serve, has_token: bool) -> AccessFlags {
         (issuer.public_url.is_some(), "--public-url"),
         (!serve.allow_host.is_empty(), "--allow-host"),
         (issuer.issuer.is_some(), "--issuer"),
+        (!serve.network.proxy_protocol.is_empty(), "--proxy-protocol"),
     ];
     AccessFlags {
         is_platform: serve.platform.is_wanted(),

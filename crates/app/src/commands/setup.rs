@@ -233,7 +233,9 @@ fn finish(
     let mut words = rows.map(|rows| table(rows, paint)).unwrap_or_default();
     words.push_str(&savings.map(|it| it.words(console::width(), paint)).unwrap_or_default());
     words.push('\n');
-    for client in clients {
+    // One that was not set up has nothing to be started again for; above it says why.
+    let is_set_up = |client: &Client| !applied.failed.iter().any(|(failed, _)| failed == client);
+    for client in clients.into_iter().filter(is_set_up) {
         let next = client.config().map(|spec| spec.next).unwrap_or_default();
         words.push_str(&format!("next:    {}: {next}\n", client.title()));
     }

@@ -1,12 +1,13 @@
 //! `trunkline runtime`: the runtime that the clients of one user share. Fronts start it; nobody types it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::sync::{broadcast, mpsc};
-use trunkline_catalog::config::Config;
+use tokio::sync::mpsc;
+use trunkline_catalog::config::{Config, Style};
 use trunkline_gateway::{Declared, Gateway, Options};
 
 use crate::cli::{Runtime, Stdio};
@@ -15,15 +16,14 @@ use crate::commands::runtime::{block_on, broke, refuse};
 use crate::commands::stdio::{self, run_policy};
 use crate::environment::Environment;
 use crate::policy_files::{self, PolicyFiles};
-use crate::settings::{self, StartOptions};
+use crate::settings::{self, SettingsError, StartOptions};
 use crate::shared::runtime::{
-    Attendance, OwnSocket, ProgramFile, Reception, TAKEN, detach, forget_logs,
+    Attendance, NextConfig, NoticeBoard, OwnSocket, ProgramFile, Reception, TAKEN, detach,
+    forget_logs,
 };
 use crate::shared::{RuntimeIdentity, depends_on_directory};
 use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory, pins};
 
-/// Lines for the standard error of clients that may wait for one that is slow.
-const NOTICES: usize = 256;
 /// Clients and orders that may wait for the front of the gateway.
 const ORDERS: usize = 64;
 
@@ -38,9 +38,9 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
         Err(why) => return console::problem(&format!("error: {why}\n"), FAILED),
     };
     let program = ProgramFile::running();
-    let (notices, logs) = (broadcast::Sender::new(NOTICES), socket.logs());
+    let (notices, logs) = (NoticeBoard::new(), socket.logs());
     if let Err(error) =
-        logging::start_runtime(&asked.stdio.servers.log, environment, &logs, notices.clone())
+        logging::start_runtime(&asked.stdio.servers.log, environment, &logs, notices.lines())
     {
         return console::problem(&format!("error: {error}\n"), USAGE);
     }
@@ -84,6 +84,7 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
             attendance: Arc::clone(&attendance),
             orders,
             notices,
+            next: next_config(&path, &flags, environment),
             config: path,
             started: SystemTime::now(),
             inputs,
@@ -104,14 +105,34 @@ pub(crate) fn run(asked: &Runtime, environment: &Environment) -> u8 {
             never = memory::give_back() => match never {},
         }
     });
-    match served.and_then(|served| served) {
+    ended(served.and_then(|served| served), &asked.id, environment)
+}
+
+/// The exit code.
+fn ended(served: io::Result<()>, id: &str, environment: &Environment) -> u8 {
+    match served {
         Ok(()) => {
             // Nothing went wrong that somebody could want to read about.
-            forget_logs(&asked.id, environment);
+            forget_logs(id, environment);
             OK
         }
         Err(error) => broke(&error),
     }
+}
+
+/// How the next runtime of this one's clients would find the config.
+fn next_config(path: &Path, flags: &Stdio, environment: &Environment) -> NextConfig {
+    let (path, flags, environment) = (path.to_owned(), flags.clone(), environment.clone());
+    NextConfig(Box::new(move || {
+        match settings::load(&path, &StartOptions::stdio(&flags), &environment) {
+            Ok(_) => Ok(()),
+            Err(SettingsError::Invalid(problems)) => Err(format!(
+                "the config is not valid\n{}",
+                problems.render(Style::Plain).trim_end()
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }))
 }
 
 /// What tells this runtime from others, as keyed hashes.

@@ -22,7 +22,7 @@ pub(super) fn wanted(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    tracing::info!("traces go to {}", settings.url.origin());
+    tracing::info!("traces go to {}", settings.target.url.origin());
     Ok(Some(settings))
 }
 

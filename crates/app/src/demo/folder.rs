@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -95,8 +94,7 @@ impl DemoFolder {
     }
 
     /// What a newcomer is told.
-    pub(crate) fn welcome(&self, address: SocketAddr) -> String {
-        let url = format!("http://{address}");
+    pub(crate) fn welcome(&self, url: &str) -> String {
         let config = self.config();
         let config = config.display();
         format!(

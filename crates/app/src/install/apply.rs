@@ -26,7 +26,7 @@ pub(crate) struct CurrentFile {
 
 /// Who may read a file that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(crate) enum Access {
     /// The permissions of the old file; the usual ones where there was none.
     AsItWas,
     Private,
@@ -78,7 +78,7 @@ impl CurrentFile {
 
     /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
     pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, Some(BACKUP), Access::AsItWas)
+        self.replace(text, stamp, Some(BACKUP), Access::AsItWas, no_record)
     }
 
     /// Puts `text` in place of what was read, readable by its owner only: the config may hold secrets.
@@ -87,17 +87,29 @@ impl CurrentFile {
         text: &str,
         stamp: &str,
     ) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, Some(BACKUP), Access::Private)
+        self.replace(text, stamp, Some(BACKUP), Access::Private, no_record)
+    }
+
+    /// Puts `text` in place of what was read. `record` is told the name of the backup before the file is replaced; if
+    /// it fails, the file is not.
+    pub(crate) fn write_recorded(
+        &self,
+        text: &str,
+        stamp: &str,
+        access: Access,
+        record: impl FnOnce(Option<&Path>) -> Result<(), InstallError>,
+    ) -> Result<WriteOutcome, InstallError> {
+        self.replace(text, stamp, Some(BACKUP), access, record)
     }
 
     /// Puts `text` in place of what was read, and keeps nothing of it: it is of our own making.
     pub(crate) fn overwrite(&self, text: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, "", None, Access::AsItWas)
+        self.replace(text, "", None, Access::AsItWas, no_record)
     }
 
     /// Puts `text` in place of what was read, readable by its owner only, and keeps nothing of it.
     pub(crate) fn overwrite_private(&self, text: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, "", None, Access::Private)
+        self.replace(text, "", None, Access::Private, no_record)
     }
 
     /// Removes the file, and keeps nothing of it: it is of our own making.
@@ -126,7 +138,7 @@ impl CurrentFile {
     /// Puts a backup in place of what was read. What was read is kept under another name than backups
     /// have, so that the next `restore` does not take it for an older state.
     pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
-        self.replace(text, stamp, Some(REPLACED), Access::AsItWas)
+        self.replace(text, stamp, Some(REPLACED), Access::AsItWas, no_record)
     }
 
     /// Removes the file, which was not there before Trunkline came.
@@ -149,6 +161,7 @@ impl CurrentFile {
         stamp: &str,
         kept_as: Option<&str>,
         access: Access,
+        record: impl FnOnce(Option<&Path>) -> Result<(), InstallError>,
     ) -> Result<WriteOutcome, InstallError> {
         let folder = self.real.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
@@ -169,6 +182,11 @@ impl CurrentFile {
             }
             _ => None,
         };
+        if let Err(error) = record(backup.as_deref()) {
+            // The file is as the backup has it.
+            drop(backup.map(fs::remove_file));
+            return Err(error);
+        }
         draft.publish(&self.real)?;
         Ok(WriteOutcome::Done { backup })
     }
@@ -180,6 +198,11 @@ impl CurrentFile {
             Err(error) => Err(InstallError::io("read", &self.real)(error)),
         }
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it stands for a record that may fail")]
+fn no_record(_: Option<&Path>) -> Result<(), InstallError> {
+    Ok(())
 }
 
 /// The new content beside the file, removed again unless it is published.

@@ -95,6 +95,8 @@ pub(crate) enum InstallError {
     BackupMissing { path: PathBuf },
     #[error("{} kept changing while it was edited; close the client and try again", file.display())]
     KeepsChanging { file: PathBuf },
+    #[error("another `trunkline setup` is writing files; try again when it has ended")]
+    SetupRuns,
     #[error("the edited {} would not say what it should; the file was not touched", file.display())]
     Unsound { file: PathBuf },
     #[error("cannot {doing} {}: {error}", path.display())]
@@ -120,7 +122,7 @@ impl InstallError {
     }
 
     /// For `map_err`: what was being done, and to which file.
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io { doing, path, error }
     }

@@ -18,7 +18,7 @@ mod restore;
 mod run;
 mod uninstall;
 
-pub(crate) use apply::{CurrentFile, WriteOutcome};
+pub(crate) use apply::{Access, CurrentFile, WriteOutcome};
 pub(crate) use backup::Backup;
 pub(crate) use document::{Document, DocumentProblem};
 pub(crate) use entry::{

@@ -115,6 +115,11 @@ fn prepare(flags: &LogFlags, environment: &Environment) -> Result<Prepared, LogE
     assemble(flags, environment, stderr, None)
 }
 
+/// The files that the environment has the log written to.
+pub(crate) fn files(environment: &Environment) -> Vec<PathBuf> {
+    environment.path(DIRECTORY).map(|directory| file::paths(&directory)).unwrap_or_default()
+}
+
 /// `shown`: what people see; `own`: a file besides the one that the user may want.
 fn assemble(
     flags: &LogFlags,

@@ -50,6 +50,7 @@ fn schema() -> Value {
             "sandbox": object(Object::Sandbox),
             "net": object(Object::Net),
             "container": object(Object::Container),
+            "tls": object(Object::Tls),
         },
     })
 }

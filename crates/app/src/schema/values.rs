@@ -64,6 +64,7 @@ pub(super) fn value(takes: Takes) -> Value {
         ] }),
         Takes::Net => json!({ "anyOf": [{ "type": "boolean" }, reference("net")] }),
         Takes::Container => reference("container"),
+        Takes::Tls => reference("tls"),
         Takes::Count { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }

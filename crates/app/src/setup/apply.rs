@@ -1,13 +1,13 @@
 //! Writes what was planned: the config first, so that no server is lost between, then each client's file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use trunkline_catalog::client::Client;
 
 use super::plan::SetupPlan;
-use super::record::{self, SetupRun, WrittenFile, digest, record_file};
-use crate::install::{CurrentFile, InstallError, WriteOutcome};
+use super::record::{self, SetupLock, SetupRun, WrittenFile, record_file};
+use crate::install::{Access, CurrentFile, InstallError, WriteOutcome};
 use crate::timestamp::file_stamp;
 
 /// What was written.
@@ -21,37 +21,53 @@ pub(crate) struct Applied {
 }
 
 pub(crate) fn apply(plan: &SetupPlan, now: SystemTime) -> Result<Applied, InstallError> {
+    let _lock = SetupLock::take(&plan.config)?;
+    let file = record_file(&plan.config);
+    apply_with(plan, now, &mut |runs| record::write(&file, runs))
+}
+
+/// `write_record` is called before each file is replaced: what is not in the record could not be undone, whenever the
+/// program is ended.
+pub(super) fn apply_with(
+    plan: &SetupPlan,
+    now: SystemTime,
+    write_record: &mut dyn FnMut(&[SetupRun]) -> Result<(), InstallError>,
+) -> Result<Applied, InstallError> {
     let stamp = file_stamp(now);
     let mut applied = Applied::default();
-    let record = record_file(&plan.config);
-    let mut runs = record::read(&record)?;
+    let runs = record::read(&record_file(&plan.config))?;
     let mut run = SetupRun { config: None, files: Vec::new() };
+    let mut recorded = |run: &SetupRun| {
+        let with: Vec<SetupRun> = runs.iter().chain([run]).cloned().collect();
+        write_record(&with)
+    };
     if plan.config_changes {
         let file = plan.config.clone();
-        match CurrentFile::read(&file)?.write_private(&plan.config_text, &stamp)? {
-            WriteOutcome::Done { backup } => {
-                applied.written.push((file.clone(), backup.clone()));
-                let digest = digest(&plan.config_text);
-                run.config = Some(WrittenFile { client: String::new(), file, backup, digest });
-            }
+        let text = &plan.config_text;
+        let record = |backup: Option<&Path>| {
+            run.config = Some(WrittenFile::new("", &file, backup, text));
+            recorded(&run)
+        };
+        let current = CurrentFile::read(&file)?;
+        match current.write_recorded(text, &stamp, Access::Private, record)? {
+            WriteOutcome::Done { backup } => applied.written.push((file, backup)),
             WriteOutcome::Overtaken => return Err(InstallError::KeepsChanging { file }),
         }
+    } else {
+        recorded(&run)?;
     }
-    runs.push(run.clone());
-    // Before a client's file is touched: what is not in the record could not be undone.
-    record::write(&record, &runs)?;
     for change in &plan.files {
         let Some(text) = &change.text else { continue };
         let file = change.file.clone();
-        match change.current.write(text, &stamp) {
+        let mut next = run.clone();
+        let record = |backup: Option<&Path>| {
+            next.files.push(WrittenFile::new(change.client.id(), &file, backup, text));
+            recorded(&next)
+        };
+        match change.current.write_recorded(text, &stamp, Access::AsItWas, record) {
             Ok(WriteOutcome::Done { backup }) => {
-                applied.written.push((file.clone(), backup.clone()));
-                let client = change.client.id().to_owned();
-                run.files.push(WrittenFile { client, file, backup, digest: digest(text) });
-                if let Some(last) = runs.last_mut() {
-                    last.clone_from(&run);
-                }
-                record::write(&record, &runs)?;
+                run = next;
+                applied.written.push((file, backup));
             }
             Ok(WriteOutcome::Overtaken) => applied.overtaken.push((change.client, file)),
             Err(error) => applied.failed.push((change.client, error)),

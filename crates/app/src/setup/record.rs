@@ -1,5 +1,6 @@
 //! The record of what `setup` has written, from which it is undone.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -24,6 +25,26 @@ pub(super) struct WrittenFile {
     pub(super) backup: Option<PathBuf>,
     /// Of what was written: whether the file has changed since.
     pub(super) digest: String,
+}
+
+/// Held while files are written or put back: two runs at once would each write a record without the other's files.
+#[derive(Debug)]
+pub(super) struct SetupLock {
+    _folder: File,
+}
+
+impl SetupLock {
+    pub(super) fn take(config: &Path) -> Result<Self, InstallError> {
+        let folder = config.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
+        // The folder itself: there is no lock file that would have to be removed.
+        let opened = File::open(folder).map_err(InstallError::io("open", folder))?;
+        match opened.try_lock() {
+            Ok(()) => Ok(Self { _folder: opened }),
+            Err(fs::TryLockError::WouldBlock) => Err(InstallError::SetupRuns),
+            Err(fs::TryLockError::Error(error)) => Err(InstallError::io("lock", folder)(error)),
+        }
+    }
 }
 
 /// Where the record of this config is: beside it.
@@ -70,6 +91,15 @@ impl SetupRun {
 }
 
 impl WrittenFile {
+    pub(super) fn new(client: &str, file: &Path, backup: Option<&Path>, text: &str) -> Self {
+        Self {
+            client: client.to_owned(),
+            file: file.to_owned(),
+            backup: backup.map(Path::to_owned),
+            digest: digest(text),
+        }
+    }
+
     fn parse(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
         Some(Self {

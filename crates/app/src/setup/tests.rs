@@ -7,7 +7,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::Value;
 use trunkline_catalog::client::Client;
 
+use super::apply::apply_with;
 use super::plan::SetupPlan;
+use super::record::{self, SetupLock, record_file};
 use super::undo::Undone;
 use super::{ListedTools, SetupRequest, apply, estimated, find, plan, undo};
 use crate::install::{CurrentFile, Os, UserFolders};
@@ -111,6 +113,43 @@ fn filled() -> Home {
     home.put(".continue/config.yaml", CONTINUE);
     home.put("work/.mcp.json", "{\"mcpServers\": {\"team\": {\"command\": \"t\"}}}");
     home
+}
+
+/// It is ended right before or right behind each writing of its record, which is before each file is replaced.
+#[test]
+fn a_setup_that_is_ended_at_any_moment_can_be_undone() {
+    use crate::install::InstallError;
+    for (last, behind) in (0..6).flat_map(|last| [(last, false), (last, true)]) {
+        let home = filled();
+        let before = home.all();
+        let request = home.request();
+        let plan = home.plan(&request);
+        let mut count = 0;
+        let outcome = apply_with(&plan, request.now, &mut |runs| {
+            count += 1;
+            if count <= last || (behind && count == last + 1) {
+                record::write(&record_file(&request.config), runs)?;
+            }
+            if count <= last { Ok(()) } else { Err(InstallError::NoHome) }
+        });
+        assert!(outcome.is_err() || outcome.is_ok_and(|it| !it.failed.is_empty()), "{last}");
+        let undone = undo(&request.config, &request.folders, request.now, false).unwrap();
+        assert_eq!(undone.is_some(), last > 0 || behind, "what was recorded is undone");
+        assert!(undone.is_none_or(|it| it.left.is_empty()), "{last} {behind}");
+        assert_eq!(home.all(), before, "{last} {behind}");
+    }
+}
+
+#[test]
+fn two_setups_do_not_write_at_once() {
+    let home = filled();
+    let request = home.request();
+    let plan = home.plan(&request);
+    let other = SetupLock::take(&request.config).unwrap();
+    let refused = apply(&plan, request.now).unwrap_err().to_string();
+    assert!(refused.contains("another `trunkline setup`"), "{refused}");
+    drop(other);
+    assert!(apply(&plan, request.now).is_ok());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::client::Client;
 
-use super::record::{self, WrittenFile, digest, record_file};
+use super::record::{self, SetupLock, WrittenFile, digest, record_file};
 use crate::install::{
     ConfigLocation, CurrentFile, Document, EntryTarget, Extent, InstallError, UserFolders,
     WriteOutcome, as_error, is_our_entry, location_of, restore, uninstall,
@@ -39,6 +39,7 @@ pub(crate) fn undo(
     if runs.is_empty() {
         return Ok(None);
     }
+    let _lock = SetupLock::take(config)?;
     let mut undone = Undone { dry_run, ..Undone::default() };
     while let Some(run) = runs.pop() {
         for written in run.files.iter().rev() {

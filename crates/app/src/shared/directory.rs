@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -119,9 +119,11 @@ impl RuntimeDirectory {
         locks.any(|id| id.ends_with(STARTING) && matches!(self.lock(&id), Ok(None)))
     }
 
-    /// Held by the front that starts this runtime. `None`: another one does.
-    pub(crate) fn lock_start(&self, id: &str) -> io::Result<Option<HeldLock>> {
-        self.lock(&format!("{id}{STARTING}"))
+    /// Held by the front that starts this runtime, which is named with this key. `None`: another one does.
+    pub(crate) fn lock_start(&self, id: &str, key: &[u8; KEY]) -> io::Result<Option<HeldLock>> {
+        let held = self.lock(&format!("{id}{STARTING}"))?;
+        held.iter().try_for_each(|held| held.keep_key(key))?;
+        Ok(held)
     }
 
     /// Takes away the socket of a draining runtime that was killed: nobody else will.
@@ -157,14 +159,41 @@ impl RuntimeDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             read => return read,
         }
-        let mut key = [0; KEY];
-        rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())?;
+        let key = match self.key_in_use() {
+            Some(key) => key,
+            None => {
+                let mut key = [0; KEY];
+                rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())?;
+                key
+            }
+        };
         self.key_or(&key)
+    }
+
+    /// The key that a runtime which is there was named with. The file may have been removed while it runs: with another
+    /// key no client would find it any more.
+    fn key_in_use(&self) -> Option<[u8; KEY]> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut locks = paths.filter(|path| path.extension().is_some_and(|it| it == "lock"));
+        locks.find_map(|path| {
+            let file = File::open(&path).ok()?;
+            // Shared, for a moment. One that nobody holds was left by a process that was killed.
+            let held = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+            match held {
+                Err(rustix::io::Errno::WOULDBLOCK) => read_key(&path).ok(),
+                _ => None,
+            }
+        })
     }
 
     /// The key that counts here; this one, if there was none.
     pub(crate) fn key_or(&self, key: &[u8; KEY]) -> io::Result<[u8; KEY]> {
         let path = self.path.join("key");
+        match read_key(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            read => return read,
+        }
         let new = self.path.join(format!("key.{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true).mode(0o600);
@@ -194,6 +223,11 @@ impl HeldLock {
             return false;
         };
         (own.dev(), own.ino()) == (there.dev(), there.ino())
+    }
+
+    /// Keeps the key that its holder was named with, in case that the file of the key is removed.
+    pub(crate) fn keep_key(&self, key: &[u8; KEY]) -> io::Result<()> {
+        self.file.write_all_at(key, 0)
     }
 }
 
@@ -330,9 +364,13 @@ mod tests {
         assert!(!directory.file("a", "lock").exists());
         assert!(directory.lock("a").unwrap().is_some());
         assert!(!directory.is_starting());
-        let starting = directory.lock_start("a").unwrap();
+        let starting = directory.lock_start("a", &[7; KEY]).unwrap();
         assert!(starting.is_some() && directory.is_starting());
+        fs::remove_file(directory.path().join("key")).unwrap();
+        assert_eq!(directory.key().unwrap(), [7; KEY], "what is there was named with it");
         drop(starting);
+        fs::remove_file(directory.path().join("key")).unwrap();
+        assert_ne!(directory.key().unwrap(), [7; KEY]);
         assert!(!directory.is_starting());
         let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
         directory.connect("a").unwrap();

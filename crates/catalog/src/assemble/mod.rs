@@ -9,6 +9,7 @@ mod page;
 mod prompts;
 mod resources;
 mod tools;
+mod withheld;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};

@@ -9,6 +9,7 @@ use trunkline_wire::{decode, encode};
 
 use super::offer::{Offer, Route};
 use super::page::{ListPage, ListedEntry, spliced, value_of};
+use super::withheld::WithheldResources;
 use crate::listing::{ListKind, ListingEntry};
 use crate::name::{Naming, escaped};
 use crate::template::{Template, TemplateReading};
@@ -28,6 +29,8 @@ pub(super) struct Resources {
     patterns: Vec<(usize, Vec<Template>)>,
     /// … and those that fit URIs of any scheme.
     catch_alls: Vec<(usize, Vec<Template>)>,
+    /// What servers have and nobody is shown.
+    withheld: HashMap<usize, WithheldResources>,
     keys: HashMap<String, usize>,
     /// The one server with URIs of a scheme; `None` if there are several.
     schemes: HashMap<String, Option<usize>>,
@@ -47,7 +50,11 @@ impl Resources {
         warnings: &mut Vec<String>,
     ) -> Self {
         let keys = offers.iter().map(|offer| (offer.key.to_owned(), offer.server)).collect();
-        let mut out = Self { keys, ..Self::default() };
+        let withheld = offers
+            .iter()
+            .filter_map(|offer| Some((offer.server, WithheldResources::of(offer.listing?)?)))
+            .collect();
+        let mut out = Self { keys, withheld, ..Self::default() };
         (out.resources, out.resource_page) =
             out.exposed(ListKind::Resources, offers, naming, warnings);
         (out.templates, out.template_page) =
@@ -145,21 +152,24 @@ impl Resources {
         if let Some(route) = self.resources.get(uri) {
             return Some(Cow::Borrowed(route));
         }
-        if let Some((server, own)) = self.alias(uri) {
-            return Some(Cow::Owned(to(server, own)));
-        }
+        let (server, own) = self.alias(uri).or_else(|| Some((self.owner(uri)?, uri)))?;
+        let is_withheld = self.withheld.get(&server).is_some_and(|it| it.has(own));
+        (!is_withheld).then(|| Cow::Owned(to(server, own)))
+    }
+
+    /// Whose a URI is that nobody lists.
+    fn owner(&self, uri: &str) -> Option<usize> {
         // Strict before loose over all servers: a server whose template fits exactly goes before one that
         // only might.
         let readings = [TemplateReading::Strict, TemplateReading::Loose];
         let find =
             |list: &[_]| readings.iter().find_map(|reading| most_specific(list, uri, *reading));
         let owner = scheme(uri).and_then(|scheme| self.schemes.get(&scheme));
-        let server = find(&self.patterns)
+        find(&self.patterns)
             .or_else(|| owner.copied().flatten())
             // A server that says it has everything gets what nobody has, and nothing that is another's.
             .or_else(|| find(&self.catch_alls).filter(|_| owner.is_none()))
-            .or(self.only)?;
-        Some(Cow::Owned(to(server, uri)))
+            .or(self.only)
     }
 
     pub(super) fn template(&self, uri: &str) -> Option<Cow<'_, Route>> {

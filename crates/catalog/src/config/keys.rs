@@ -6,6 +6,7 @@ use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
 use super::limits::{LIMITS, SHARED_LIMITS};
 use super::near::{Spellings, nearest};
+use super::network_rules::{PROXY_KEY, TLS_KEY};
 use super::on_change::{ON_CHANGE, ON_CHANGE_DEFAULT};
 use super::path::Path;
 use super::problem::Problem;
@@ -103,7 +104,7 @@ pub(crate) const STDIO: Keys<'_> = Keys {
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
-    elsewhere: &["headers"],
+    elsewhere: &["headers", "proxy", "tls"],
 };
 
 const COMMAND: ConfigKey = ConfigKey::new(
@@ -128,6 +129,8 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
             "The same, as Gemini CLI calls it: Streamable HTTP.",
         ),
         ConfigKey::new("headers", Takes::Headers, "Sent to the server with every request."),
+        PROXY_KEY,
+        TLS_KEY,
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -161,7 +164,7 @@ const ANY: [ConfigKey; 5] = [
 ];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 44 + CALLS.len()] = with_calls([
+pub(crate) const SPELLINGS: [(&str, &str); 45 + CALLS.len()] = with_calls([
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -176,6 +179,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 44 + CALLS.len()] = with_calls([
     ("uri", "url"),
     ("endpoint", "url"),
     ("headers", "headers"),
+    ("proxy", "proxy"),
     ("type", "type"),
     ("disabled", "disabled"),
     ("enabled", "enabled"),
@@ -270,7 +274,7 @@ impl ConfigChecker<'_> {
             self.report(Problem::warning(at, span, message));
         } else if keys.elsewhere.contains(&member.key.value.as_str()) && says_something(member) {
             let (here, there) = match key.as_str() {
-                "headers" => ("runs a `command`", "a `url`"),
+                "headers" | "proxy" | "tls" => ("runs a `command`", "a `url`"),
                 _ => ("has a `url`", "a `command`"),
             };
             let message = format!("`{key}` has no effect: this server {here}");

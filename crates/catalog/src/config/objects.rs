@@ -4,6 +4,7 @@ use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
 use super::filter::RENAMED;
 use super::keys::{REMOTE, STDIO, TOP};
 use super::limits::{CALLER_LIMITS, LIMITS_OF_ANY, OF_SERVER_LIMITS, SHARED};
+use super::network_rules::TLS_MEMBERS;
 use super::presets::CLIENT;
 use super::sandbox::{CONTAINER_MEMBERS, NET_MEMBERS, SANDBOX_MEMBERS};
 use super::shape::ConfigKey;
@@ -40,6 +41,8 @@ pub enum Object {
     Net,
     /// What it runs in instead.
     Container,
+    /// Files for the encryption towards a server.
+    Tls,
 }
 
 impl Object {
@@ -66,6 +69,7 @@ impl Object {
             Self::Sandbox => SANDBOX_MEMBERS.iter().collect(),
             Self::Net => NET_MEMBERS.iter().collect(),
             Self::Container => CONTAINER_MEMBERS.iter().collect(),
+            Self::Tls => TLS_MEMBERS.iter().collect(),
         }
     }
 }
@@ -93,6 +97,7 @@ mod tests {
             Object::Sandbox,
             Object::Net,
             Object::Container,
+            Object::Tls,
         ] {
             let keys = object.keys();
             assert!(!keys.is_empty());

@@ -1,11 +1,14 @@
 //! The values of one server that must never be printed, and how text is cleaned of them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use super::encodings::encodings;
 use super::escape::shown;
+use super::reading::Reading;
 use super::suspect::password_in_url;
 
 /// Shorter values are not replaced: they would be found everywhere and hide nothing.
@@ -14,6 +17,12 @@ const SHORTEST: usize = 4;
 /// A line of a longer value (a PEM key) counts by itself from this length on.
 // A server that fails on a key prints the line it failed at, not the whole key.
 const SHORTEST_LINE: usize = 8;
+
+/// Shorter values are not looked for in lists of numbers.
+const SHORTEST_IN_LIST: usize = 6;
+
+/// How often escapes are undone: a log in JSON may quote JSON that quotes HTML.
+const DEEPEST: usize = 3;
 
 /// Words that are common in logs and no secret, even under the name `AUTH`.
 const PLAIN_WORDS: [&str; 8] =
@@ -43,14 +52,10 @@ impl Secrets {
         Secrets::default()
     }
 
-    /// Adds a value, how it reads in a JSON log and when it is encoded, and the parts of it that are secret
-    /// alone: the password of a URL, the token behind `Bearer`, each line of a key file.
+    /// Adds a value, how it reads when it is encoded, and the parts of it that are secret alone: the password of a
+    /// URL, the token behind `Bearer`, each line of a key file.
     pub fn add(&mut self, name: &str, value: &str) {
         self.add_encoded(name, value);
-        // Servers log in JSON, where a value is escaped and no longer found as it was written.
-        for spelling in json_spellings(value) {
-            self.add_one(name, &spelling, true);
-        }
         if let Some(password) = password_in_url(value) {
             self.add_encoded(name, password);
         }
@@ -110,30 +115,66 @@ impl Secrets {
 
     /// `text` with every secret replaced by `[redacted NAME]`; borrowed where there is none.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some(mut found) = self.next(text, 0) else {
+        let found = self.occurrences(text.as_bytes());
+        if found.is_empty() {
             return Cow::Borrowed(text);
-        };
+        }
         let mut out = String::with_capacity(text.len());
         let mut copied = 0;
-        loop {
-            out.push_str(text.get(copied..found.start).unwrap_or_default());
+        for Occurrence { place, name } in found {
+            out.push_str(text.get(copied..place.start).unwrap_or_default());
             out.push_str("[redacted ");
-            out.push_str(found.name);
+            out.push_str(name);
             out.push(']');
-            copied = found.end;
-            match self.next(text, copied) {
-                Some(next) => found = next,
-                None => break,
-            }
+            copied = place.end;
         }
         out.push_str(text.get(copied..).unwrap_or_default());
         Cow::Owned(out)
     }
 
+    /// Where secrets stand, however the text is read: in order, and none inside another.
+    fn occurrences(&self, text: &[u8]) -> Vec<Occurrence<'_>> {
+        if self.entries.is_empty() {
+            return Vec::new();
+        }
+        let mut found = self.written(text);
+        // Each reading is at most as long as the one before: the time grows with the text, not with its escapes.
+        let mut readings: Vec<Reading> = Vec::new();
+        while readings.len() < DEEPEST
+            && let Some(reading) =
+                Reading::unescaped(readings.last().map_or(text, |last| &last.bytes))
+        {
+            let here = self.written(&reading.bytes);
+            readings.push(reading);
+            found.extend(here.into_iter().map(|it| it.back_through(&readings)));
+        }
+        for list in Reading::lists(text) {
+            // Four digits of a PIN stand in many lists by chance.
+            let here = self.written(&list.bytes).into_iter();
+            let here = here.filter(|it| it.place.len() >= SHORTEST_IN_LIST);
+            found.extend(here.map(|it| it.back_through(std::slice::from_ref(&list))));
+        }
+        found.sort_by_key(|it| (it.place.start, Reverse(it.place.end)));
+        found.dedup_by(|next, before| {
+            let overlaps = next.place.start < before.place.end;
+            if overlaps {
+                before.place.end = before.place.end.max(next.place.end);
+            }
+            overlaps
+        });
+        found
+    }
+
+    /// Where these bytes hold secrets as they are.
+    fn written(&self, bytes: &[u8]) -> Vec<Occurrence<'_>> {
+        let next = |from| self.next(bytes, from);
+        let all = std::iter::successors(next(0), |last| next(last.place.end));
+        all.collect()
+    }
+
     /// The next run of secrets from `from` on. A secret that starts inside another and reaches
     /// beyond it belongs to the same run, or its tail would be printed.
-    fn next<'s>(&'s self, text: &str, from: usize) -> Option<Occurrence<'s>> {
-        let bytes = text.as_bytes();
+    fn next(&self, bytes: &[u8], from: usize) -> Option<Occurrence<'_>> {
         let (start, secret) = self.first(bytes, from)?;
         let mut end = start + secret.value.len();
         let mut inside = start + 1;
@@ -144,7 +185,7 @@ impl Secrets {
             }
             inside += 1;
         }
-        Some(Occurrence { start, end, name: &secret.name })
+        Some(Occurrence { place: start..end, name: &secret.name })
     }
 
     fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, &NamedSecret)> {
@@ -197,9 +238,16 @@ impl Starts {
 }
 
 struct Occurrence<'s> {
-    start: usize,
-    end: usize,
+    place: Range<usize>,
     name: &'s str,
+}
+
+impl Occurrence<'_> {
+    /// Its place in the text of which the first of these readings was made, each of the others of the one before.
+    fn back_through(mut self, readings: &[Reading]) -> Self {
+        self.place = readings.iter().rev().fold(self.place, |place, it| it.place(&place));
+        self
+    }
 }
 
 impl fmt::Debug for Secrets {
@@ -212,31 +260,12 @@ fn is_plain(value: &str) -> bool {
     PLAIN_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
-/// The text inside a JSON string, where it is not the value itself: with the usual escapes, and with
-/// everything beyond ASCII escaped as well.
-fn json_spellings(value: &str) -> Vec<String> {
-    let token = trunkline_wire::encode(value);
-    let inner = token.get(1..token.len() - 1).unwrap_or_default();
-    let usual = String::from_utf8_lossy(inner).into_owned();
-    let mut ascii = String::with_capacity(usual.len());
-    for character in usual.chars() {
-        if character.is_ascii() {
-            ascii.push(character);
-        } else {
-            let units = character.encode_utf16(&mut [0; 2]).to_vec();
-            ascii.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-        }
-    }
-    let mut spellings = vec![usual, ascii];
-    spellings.retain(|spelling| spelling != value);
-    spellings
-}
-
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
     use super::Secrets;
+    use proptest::collection::vec;
     use proptest::prelude::{prop_assert, proptest};
 
     fn secrets(list: &[(&str, &str)]) -> Secrets {
@@ -307,6 +336,54 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_escaped_secret_is_one() {
+        let secret = [("A", "hunter2/and+möre")];
+        for text in [
+            r"hunter2\/and+m\u00f6re",
+            r"hunter2\\/and+m\\u00f6re", // JSON inside JSON
+            r"\u0068\u0075\u006e\u0074\u0065\u0072\u0032\u002F\u0061nd\u002bm\u00F6re",
+            "hunter2&#x2F;and&#43;m&#246;re",
+            "hunter2&sol;and&plus;m&#xf6;re",
+            "hunter2&amp;#x2F;and&amp;#43;möre", // escaped twice
+            "%68unter2/and%2bm%c3%b6re",
+            r"b'hunter2/and+m\xc3\xb6re'",
+            r"\x68\x75\x6e\x74\x65\x72\x32\x2f\x61\x6e\x64\x2b\x6d\xc3\xb6\x72\x65",
+            "68:75:6e:74:65:72:32:2f:61:6e:64:2b:6d:c3:b6:72:65",
+            "68 75 6E 74 65 72 32 2F 61 6E 64 2B 6D C3 B6 72 65",
+            "0x68, 0x75, 0x6e, 0x74, 0x65, 0x72, 0x32, 0x2f, 0x61, 0x6e, 0x64, 0x2b, 0x6d, 0xc3, 0xb6, 0x72, 0x65",
+            "104, 117, 110, 116, 101, 114, 50, 47, 97, 110, 100, 43, 109, 195, 182, 114, 101",
+            r"aHVudGVyMi9hbmQrbcO2c\u006dU=", // base64 in JSON
+        ] {
+            let line = format!("failed: <{text}> at line 7, 12:30:45 &c.");
+            let clean = secrets(&secret).redact(&line).into_owned();
+            let left: Vec<&str> = clean.split("[redacted A]").collect();
+            let [before, after] = left.as_slice() else { panic!("{text}: {clean}") };
+            assert!(["failed: <", "failed: <b'"].contains(before), "{text}: {clean}");
+            assert!(
+                after.ends_with("> at line 7, 12:30:45 &c.") && after.len() < 30,
+                "{text}: {clean}"
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_text_with_escapes_stays() {
+        let secrets = secrets(&[("A", "hunter2/and+möre"), ("PIN", "1234"), ("B", "deadbeef")]);
+        for text in [
+            r#"{"path":"C:\\new\\table","url":"http:\/\/example.com\/a%20b","n":"\u00e9"}"#,
+            "<p>Tom &amp; Jerry &lt;tj@example.com&gt; &#169;</p>",
+            "2026-11-18 13:20:45 00:1a:2b:3c:4d:5e fe80::1 31 32 33 34 35 36",
+            "<Buffer 68 75 6e 74 65> [104, 117, 110] 0x68 0x75",
+        ] {
+            assert!(
+                matches!(secrets.redact(text), Cow::Borrowed(_)),
+                "{text}: {}",
+                secrets.redact(text)
+            );
+        }
+    }
+
     fn in_base64(text: &str) -> String {
         const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let bits: String = text.bytes().map(|byte| format!("{byte:08b}")).collect();
@@ -335,6 +412,25 @@ mod tests {
                 let left = clean.replace("[redacted A]", "").len();
                 prop_assert!(left <= 3 * (before.len() + after.len()) + 8, "{line}: {clean}");
             }
+        }
+
+        #[test]
+        fn no_mixture_of_escapes_hides_a_secret(secret in "[ -~é]{8,40}", ways in vec(0..6_usize, 40)) {
+            let escaped: String = secret.chars().zip(ways.iter()).map(|(letter, way)| {
+                let code = u32::from(letter);
+                match way {
+                    0 => format!("&#{code};"),
+                    1 => format!("&#x{code:X};"),
+                    2 => format!("\\u{code:04x}"),
+                    3 => letter.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect(),
+                    4 => letter.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+                    // These would be read as something else where they stand for themselves.
+                    _ if "&%\\".contains(letter) => format!("&#{code};"),
+                    _ => letter.to_string(),
+                }
+            }).collect();
+            let clean = secrets(&[("A", &secret)]).redact(&escaped).into_owned();
+            prop_assert!(clean.contains("[redacted A]") && clean.len() < 40, "{escaped}: {clean}");
         }
 
         #[test]

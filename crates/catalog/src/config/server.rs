@@ -269,7 +269,8 @@ impl ConfigReader<'_, '_> {
             (Some(Type::Http), _) | (_, "httpUrl") => RemoteKind::Http,
             _ => RemoteKind::Detect,
         };
-        Transport::Remote { url, kind, headers: headers.unwrap_or_default() }
+        let network = self.network(members, at);
+        Transport::Remote { url, kind, headers: headers.unwrap_or_default(), network }
     }
 
     /// Files written for other clients often set `Accept` and the like: that is no reason to fail.
@@ -291,13 +292,15 @@ impl ConfigReader<'_, '_> {
 
 /// The framing and the protocol are Trunkline's own; a value from a config would break both.
 pub fn is_own_header(header: &str) -> bool {
-    const OURS: [&str; 11] = [
+    const OURS: [&str; 13] = [
         "host",
         "content-length",
         "transfer-encoding",
         "connection",
+        "proxy-authorization",
         "content-type",
         "accept",
+        "accept-encoding",
         "mcp-session-id",
         "mcp-protocol-version",
         "mcp-method",

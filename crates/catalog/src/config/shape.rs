@@ -60,6 +60,8 @@ pub enum Takes {
     Net,
     /// The image that a server runs in.
     Container,
+    /// The files for the encryption towards a server.
+    Tls,
     /// A whole number within these bounds.
     Count {
         least: u32,

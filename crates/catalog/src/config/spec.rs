@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::call_rules::CallRules;
 use super::limit_rules::{SharedLimits, ToolLimits};
+use super::network_rules::NetworkRules;
 use super::on_change::OnChange;
 use super::problem::{Problem, Problems};
 use super::sandbox_rules::SandboxRules;
@@ -222,6 +223,7 @@ pub enum Transport {
         url: String,
         kind: RemoteKind,
         headers: Vec<(String, String)>,
+        network: NetworkRules,
     },
 }
 
@@ -257,10 +259,11 @@ impl fmt::Debug for Transport {
                 .field("env", &names(env))
                 .field("cwd", &cwd.is_some())
                 .finish_non_exhaustive(),
-            Transport::Remote { kind, headers, .. } => f
+            Transport::Remote { kind, headers, network, .. } => f
                 .debug_struct("Remote")
                 .field("kind", kind)
                 .field("headers", &names(headers))
+                .field("network", network)
                 .finish_non_exhaustive(),
         }
     }

@@ -118,6 +118,8 @@ pub struct Listing {
 struct List {
     entries: Vec<ListingEntry>,
     names: HashSet<String>,
+    /// What was taken out, so that callers are not shown it.
+    withheld: Vec<String>,
     /// What the pages so far say; `None` before the first.
     cache: Option<CacheHint>,
 }
@@ -170,6 +172,16 @@ impl Listing {
             ListKind::Resources => &self.resources.entries,
             ListKind::Templates => &self.templates.entries,
             ListKind::Prompts => &self.prompts.entries,
+        }
+    }
+
+    /// The names of entries that were taken out of the list.
+    pub fn withheld(&self, kind: ListKind) -> &[String] {
+        match kind {
+            ListKind::Tools => &self.tools.withheld,
+            ListKind::Resources => &self.resources.withheld,
+            ListKind::Templates => &self.templates.withheld,
+            ListKind::Prompts => &self.prompts.withheld,
         }
     }
 
@@ -262,14 +274,17 @@ impl Listing {
         let mut all = self.clone();
         for kind in ListKind::ALL {
             let list = all.list(kind);
-            let entries = std::mem::take(&mut list.entries);
-            let entries = entries.into_iter().filter_map(|entry| match substitute(kind, &entry) {
-                None => Some(entry),
-                Some(Substitute::Definition(bytes)) => defined_as(kind, bytes, &entry),
-                Some(Substitute::Nothing) => None,
-            });
-            list.entries = entries.collect();
-            list.names = list.entries.iter().map(|entry| entry.name.clone()).collect();
+            let entries = std::mem::take(&mut list.entries).into_iter();
+            let shown = |entry: ListingEntry| match substitute(kind, &entry) {
+                None => Ok(entry),
+                Some(Substitute::Definition(bytes)) => {
+                    defined_as(kind, bytes, &entry).ok_or(entry.name)
+                }
+                Some(Substitute::Nothing) => Err(entry.name),
+            };
+            let (entries, withheld): (Vec<_>, Vec<_>) = entries.map(shown).partition(Result::is_ok);
+            list.entries = entries.into_iter().flatten().collect();
+            list.withhold(withheld.into_iter().filter_map(Result::err));
         }
         all
     }
@@ -291,12 +306,14 @@ impl Listing {
         changed
     }
 
-    /// Keeps only some entries.
+    /// Withholds all but some entries.
     pub fn retain(&mut self, keep: impl Fn(ListKind, &ListingEntry) -> bool) {
         for kind in ListKind::ALL {
             let list = self.list(kind);
-            list.entries.retain(|entry| keep(kind, entry));
-            list.names = list.entries.iter().map(|entry| entry.name.clone()).collect();
+            let entries = std::mem::take(&mut list.entries).into_iter();
+            let (kept, withheld) = entries.partition(|entry| keep(kind, entry));
+            list.entries = kept;
+            list.withhold(Vec::into_iter(withheld).map(|entry: ListingEntry| entry.name));
         }
     }
 
@@ -323,6 +340,12 @@ fn json_type(value: &[u8]) -> &'static str {
 impl List {
     fn keep(&mut self, said: CacheHint) {
         self.cache = Some(self.cache.map_or(said, |before| before.and(said)));
+    }
+
+    /// These were taken out of its entries.
+    fn withhold(&mut self, names: impl Iterator<Item = String>) {
+        self.withheld.extend(names);
+        self.names = self.entries.iter().map(|entry| entry.name.clone()).collect();
     }
 
     /// Adds one entry and says what was wrong with it, or why it is left out.

@@ -6,6 +6,7 @@ static WEIGHTS: &[u8] = include_bytes!("weights.bin");
 
 /// A text is judged in windows of so many words: a long honest text must not dilute what it hides.
 const WINDOW: usize = 64;
+// Half a window: what the end of one cuts in two is whole in the next.
 const STRIDE: usize = 32;
 /// Less says nothing.
 const LEAST: usize = 4;

@@ -36,12 +36,17 @@ impl Template {
 
     /// A first look that costs nothing and excludes most.
     pub(crate) fn may_match(&self, uri: &str) -> bool {
-        uri.len() <= LONGEST_URI
+        !Self::is_too_long(uri)
             && match self.parts.first() {
                 Some(TemplatePart::Literal(text)) => uri.starts_with(text),
                 Some(TemplatePart::Expression(_)) => true,
                 None => uri.is_empty(),
             }
+    }
+
+    /// Is the URI longer than what any template is compared with?
+    pub(crate) fn is_too_long(uri: &str) -> bool {
+        uri.len() > LONGEST_URI
     }
 
     /// How much of it is written out: of two templates that fit, the one with more says more about a URI.

@@ -15,8 +15,11 @@ use trunkline_catalog::config::LimitRules;
 
 const KEY_PREFIX: &str = "tl_";
 const ADMIN_PREFIX: &str = "tla_";
+// 50 bits: ids are no secret, they only have to differ.
 const ID_LENGTH: usize = 10;
+// 256 bits cannot be guessed: a fast MAC of the secret may be kept, no slow hash is needed.
 const SECRET_BYTES: usize = 32;
+// Those bytes in base64 without padding.
 const SECRET_LENGTH: usize = 43;
 
 /// Letters and digits that are not taken for each other; 32, so that each is as likely.

@@ -3,6 +3,7 @@
 //! `decide` makes a `Principal` of what a request shows (a token of ours, a key, a JWT of an
 //! issuer), or says why not. A role says what it may ask for, grants which tools of which servers.
 
+mod certificate;
 mod grants;
 mod json;
 mod jwks;
@@ -18,6 +19,7 @@ mod scope;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use certificate::{CertificateRole, CertificateRoles};
 pub use grants::{BadPattern, Grants, Pattern};
 pub use jwks::{BadJwks, Jwks};
 pub use jwt::{Claims, Issuer, JwtFault, verify};
@@ -26,7 +28,9 @@ pub use key::{
     make_key, random,
 };
 pub use label::{label, read_label};
-pub use principal::{Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide};
+pub use principal::{
+    Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide, decide_with,
+};
 pub use remembered::{RememberedPrincipal, recall};
 pub use resource::{Resource, challenge};
 pub use role::{Action, Role, allows};

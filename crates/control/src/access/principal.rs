@@ -3,6 +3,7 @@
 //! A `Principal` comes from `decide` only, and from `recall` of what it had decided. There is none for
 //! nobody: code that holds one knows that somebody was let in, and how.
 
+use super::certificate::CertificateRoles;
 use super::grants::Grants;
 use super::jwt::{self, Issuer, JwtFault};
 use super::key::{self, ApiKey, KeyFault, KeyId, Mac, Pepper, Use};
@@ -12,6 +13,8 @@ use super::scope;
 use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use trunkline_gateway::ClientCertificate;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
@@ -25,7 +28,7 @@ pub struct Principal {
 }
 
 /// What somebody was let in by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Credential {
     AdminToken,
     /// The one token of `--token`.
@@ -35,6 +38,8 @@ pub enum Credential {
         issuer: String,
         subject: String,
     },
+    /// The certificate of the connection, by the name in it.
+    Certificate(String),
     /// None was asked for: a client on this machine, where no token is set. Good for MCP only.
     Open,
 }
@@ -48,7 +53,11 @@ pub struct Credentials {
     pub keys: HashMap<KeyId, ApiKey>,
     pub issuer: Option<Issuer>,
     pub without_token: WithoutToken,
+    pub certificates: Arc<CertificateRoles>,
 }
+
+/// How the names of certificates begin, wherever they stand beside other names.
+const CERTIFICATES: &str = "cert:";
 
 /// What a request without any credential is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +85,12 @@ pub enum Refusal {
     NeedsKeys,
     #[error("the scopes of the token allow nothing here")]
     NoScope,
+    #[error("the name in the client's certificate has no role here (see --tls-client-role)")]
+    NoRole,
+    #[error("the client's certificate has ended; renew it and connect again")]
+    CertificateEnded,
+    #[error("the subject of the token begins with `cert:`, as the names of certificates do")]
+    ReservedSubject,
     #[error("a policy forbids this caller everything")]
     ShutOut,
     #[error("`{action}` needs the role {}, and the role here is {role}", action.least_role())]
@@ -107,6 +122,35 @@ pub fn decide(bearer: Option<&str>, known: &Credentials, now: u64) -> Result<Pri
         Some(issuer) if jwt::is_jwt(token) => by_jwt(token, issuer, now),
         _ => Err(Refusal::Unknown),
     }
+}
+
+/// Who asks, on a connection with this certificate? It counts where no token is shown: a wrong token is not made right
+/// by it, and whoever shows a token wants to be that one.
+pub fn decide_with(
+    (bearer, certificate): (Option<&str>, Option<&ClientCertificate>),
+    known: &Credentials,
+    now: u64,
+) -> Result<Principal, Refusal> {
+    match (bearer, certificate) {
+        (None, Some(certificate)) => by_certificate(certificate, known, now),
+        _ => decide(bearer, known, now),
+    }
+}
+
+fn by_certificate(
+    shown: &ClientCertificate,
+    known: &Credentials,
+    now: u64,
+) -> Result<Principal, Refusal> {
+    // TLS looks at it once, in the handshake: the connection may be old, or go on with an old session.
+    let end = shown.not_after.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if now >= end {
+        return Err(Refusal::CertificateEnded);
+    }
+    let role = known.certificates.role_of(&shown.name).ok_or(Refusal::NoRole)?;
+    let credential = Credential::Certificate(shown.name.clone());
+    // Under the name of the credential: somebody else may be called like the certificate.
+    Ok(Principal::new(&credential.to_string(), role, credential).until(end))
 }
 
 /// The token in the value of an Authorization header, if there is one. Another scheme than Bearer
@@ -144,6 +188,10 @@ fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> 
         JwtFault::UnknownKey => Refusal::NeedsKeys,
         fault => Refusal::Jwt(fault),
     })?;
+    // Policies and the audit know both by their names.
+    if claims.subject.starts_with(CERTIFICATES) {
+        return Err(Refusal::ReservedSubject);
+    }
     let scopes = claims.scopes.iter().map(String::as_str);
     let role = scope::role_of(scopes).ok_or(Refusal::NoScope)?;
     let good_until = claims.good_until();
@@ -233,12 +281,17 @@ impl Refusal {
         match self {
             // RFC 6750, 3.1: 403 for too little scope. A new login with the same rights would not
             // help.
-            Self::NoScope | Self::ShutOut | Self::NotAllowed { .. } => 403,
+            Self::NoScope
+            | Self::NoRole
+            | Self::ReservedSubject
+            | Self::ShutOut
+            | Self::NotAllowed { .. } => 403,
             Self::Missing
             | Self::Malformed
             | Self::Unknown
             | Self::Key(_)
             | Self::Jwt(_)
+            | Self::CertificateEnded
             | Self::NeedsKeys => 401,
         }
     }
@@ -252,6 +305,7 @@ impl Display for Credential {
             Self::StaticToken => f.write_str("token"),
             Self::Key(id) => write!(f, "key:{id}"),
             Self::Jwt { issuer, subject } => write!(f, "jwt:{issuer}#{subject}"),
+            Self::Certificate(name) => write!(f, "{CERTIFICATES}{name}"),
             Self::Open => f.write_str("open"),
         }
     }

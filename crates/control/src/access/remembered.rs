@@ -26,7 +26,8 @@ impl Principal {
                 "issuer": issuer, "subject": subject, "role": self.role().name(),
                 "good_until": self.good_until(), "claims": self.claims(),
             }),
-            Credential::Open => return None,
+            // The certificate is of the connection, not of whoever signs in.
+            Credential::Certificate(_) | Credential::Open => return None,
         };
         let credential = self.credential().to_string();
         Some(RememberedPrincipal { credential, detail: detail.to_string() })

@@ -64,7 +64,7 @@ impl Resource {
 pub fn challenge(refusal: Refusal, needed: Role, resource: Option<&Resource>) -> String {
     let mut out = String::from("Bearer realm=\"trunkline\"");
     let (error, description) = match refusal {
-        Refusal::Missing => (None, None),
+        Refusal::Missing | Refusal::CertificateEnded => (None, None),
         Refusal::Malformed => (Some("invalid_request"), None),
         Refusal::Key(KeyFault::Expired | KeyFault::Revoked) => {
             (Some("invalid_token"), Some(refusal.to_string()))
@@ -74,7 +74,7 @@ pub fn challenge(refusal: Refusal, needed: Role, resource: Option<&Resource>) ->
         }
         Refusal::NoScope | Refusal::NotAllowed { .. } => (Some("insufficient_scope"), None),
         // More scope would not help.
-        Refusal::ShutOut => (None, None),
+        Refusal::ShutOut | Refusal::NoRole | Refusal::ReservedSubject => (None, None),
     };
     let mut add = |name: &str, value: &str| {
         out.extend([", ", name, "=\"", value, "\""]);

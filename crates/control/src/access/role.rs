@@ -84,6 +84,8 @@ actions! {
         ReadStderr = "read-stderr",
         /// What this Trunkline runs with.
         ReadSettings = "read-settings",
+        /// The policies, and why one decides as it does.
+        ReadPolicies = "read-policies",
     }
     Admin {
         /// Register a server that is a command on this machine, or change what such a server runs.
@@ -95,6 +97,8 @@ actions! {
         ManageKeys = "manage-keys",
         /// Put and remove secrets that any server may refer to.
         ManageSecrets = "manage-secrets",
+        /// Say who may use what.
+        ManagePolicies = "manage-policies",
     }
 }
 
@@ -168,10 +172,12 @@ mod tests {
             (Action::ReadClients, [false, false, true, true]),
             (Action::ReadStderr, [false, false, true, true]),
             (Action::ReadSettings, [false, false, true, true]),
+            (Action::ReadPolicies, [false, false, true, true]),
             (Action::RegisterStdio, [false, false, false, true]),
             (Action::ReferToSecrets, [false, false, false, true]),
             (Action::ManageKeys, [false, false, false, true]),
             (Action::ManageSecrets, [false, false, false, true]),
+            (Action::ManagePolicies, [false, false, false, true]),
         ];
         assert_eq!(cells.map(|(action, _)| action), Action::ALL, "no action is left out");
         for (action, expected) in cells {

@@ -25,7 +25,13 @@ pub fn tag_of(sum: &[u8]) -> String {
 
 /// May the answer be 304? `header` holds the values of `If-None-Match`.
 pub fn is_known<'a>(header: impl IntoIterator<Item = &'a [u8]>, tag: &str) -> bool {
-    let strong = |given: &[u8]| given.strip_prefix(b"W/").unwrap_or(given) == tag.as_bytes();
+    let strong = |given: &[u8]| {
+        let given = given.strip_prefix(b"W/").unwrap_or(given);
+        match given.strip_suffix(PACKED) {
+            Some(start) => tag.as_bytes().strip_suffix(b"\"") == Some(start),
+            None => given == tag.as_bytes(),
+        }
+    };
     header.into_iter().flat_map(tags).any(|given| given == b"*" || strong(given))
 }
 
@@ -46,12 +52,16 @@ pub(crate) fn precondition<'a>(header: impl IntoIterator<Item = &'a [u8]>) -> Pr
 /// A weak tag fits no change (RFC 9110, 13.1.1).
 fn revision_of(tag: &[u8]) -> Option<i64> {
     let inner = std::str::from_utf8(tag).ok()?.strip_prefix('"')?.strip_suffix('"')?;
+    let inner = inner.strip_suffix("+gzip").unwrap_or(inner);
     let (revision, digest) = inner.rsplit_once('-')?;
     let whole = digest.len() == DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     whole.then(|| revision.parse().ok())?
 }
 
 const DIGITS: usize = 16;
+
+/// How a tag ends whose body was packed on its way: the front writes it so.
+const PACKED: &[u8] = b"+gzip\"";
 
 fn digest(body: &[u8]) -> String {
     digits(&Sha256::digest(body))

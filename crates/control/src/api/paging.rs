@@ -10,6 +10,7 @@ use super::schema::{Schema, TextFormat, text};
 pub use crate::services::Page;
 
 pub const USUAL: usize = 100;
+// As many as the store gives at once.
 const MOST: i64 = 1000;
 
 pub const LIMIT: Parameter = Parameter::query(
@@ -36,6 +37,7 @@ impl List {
     pub const KEYS: Self = Self("k");
     pub const SECRETS: Self = Self("x");
     pub const HEALTH: Self = Self("h");
+    pub const POLICIES: Self = Self("p");
     pub const SUGGESTIONS: Self = Self("g");
 }
 
@@ -73,6 +75,7 @@ fn read(list: List, cursor: &str) -> Option<String> {
     (check(list, &last) == sum).then_some(last)
 }
 
+// 32 bits, in hexadecimal digits: against accidents, not against intent.
 const CHECK: usize = 8;
 
 /// Not a secret: it tells a cut or foreign cursor from a whole one.

@@ -34,6 +34,8 @@ pub struct Route {
     audit_action: Option<&'static str>,
     /// It ends when its client has gone: nobody else wants what it does.
     pub(in crate::api) is_abandonable: bool,
+    /// It counts in the limits of its sender like a call of a tool.
+    pub(in crate::api) is_counted: bool,
 }
 
 impl Route {
@@ -63,6 +65,7 @@ impl Route {
             own_problems: &[],
             audit_action,
             is_abandonable: false,
+            is_counted: false,
         }
     }
 
@@ -98,6 +101,11 @@ impl Route {
     /// It ends when its client has gone.
     pub const fn abandonable(self) -> Self {
         Self { is_abandonable: true, ..self }
+    }
+
+    /// It counts in the limits of its sender like a call of a tool.
+    pub const fn counted(self) -> Self {
+        Self { is_counted: true, ..self }
     }
 
     pub const fn audited(self, action: &'static str) -> Self {

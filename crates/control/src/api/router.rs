@@ -112,7 +112,9 @@ fn allowed(matching: &[(&Route, PathParams)]) -> String {
 
 /// The template that needs the fewest changes, a segment in the place of a name costing nothing.
 fn nearest(path: &str) -> Option<&'static str> {
+    // With more changes most segments become another word.
     const FARTHEST: usize = 3;
+    // A comparison takes the product of both lengths.
     const LONGEST: usize = 200;
     let trimmed = path.trim_end_matches('/');
     if trimmed.len() > LONGEST {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Where records are passed on to.
+/// Where lines are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuditExport {
+pub enum LineExport {
     File(PathBuf),
     /// A datagram socket of this machine, `/dev/log` for most.
     SyslogSocket(PathBuf),
@@ -25,17 +25,20 @@ const PRIORITY: u8 = 13 * 8 + 6;
 /// The last line of a file stands in it: a record has some hundred bytes, and at most a few thousand.
 const TAIL: u64 = 64 * 1024;
 
-impl AuditExport {
+impl LineExport {
     /// `file:PATH`, `syslog:/dev/log` or `syslog:HOST:PORT`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
-            Some(("syslog", path)) if path.starts_with('/') => Ok(Self::SyslogSocket(path.into())),
-            Some(("syslog", place)) if is_host_and_port(place) => {
-                Ok(Self::SyslogUdp(place.to_owned()))
-            }
-            _ => Err("must be file:PATH, syslog:/dev/log or syslog:HOST:PORT".to_owned()),
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("file", path) if !path.is_empty() => Some(Self::File(path.into())),
+            ("syslog", path) if path.starts_with('/') => Some(Self::SyslogSocket(path.into())),
+            ("syslog", place) if is_host_and_port(place) => Some(Self::SyslogUdp(place.to_owned())),
+            _ => None,
         }
+    }
+
+    /// Does it continue where it was after a restart?
+    pub(super) fn is_remembering(&self) -> bool {
+        matches!(self, Self::File(_))
     }
 
     /// The number of the last record that was passed on; only a file remembers it.
@@ -117,18 +120,18 @@ mod tests {
 
     #[test]
     fn places_are_read() {
-        let file = AuditExport::File("/var/log/a.ndjson".into());
+        let file = LineExport::File("/var/log/a.ndjson".into());
         for (text, expected) in [
             ("file:/var/log/a.ndjson", Some(file)),
-            ("syslog:/dev/log", Some(AuditExport::SyslogSocket("/dev/log".into()))),
-            ("syslog:h:514", Some(AuditExport::SyslogUdp("h:514".to_owned()))),
-            ("syslog:[::1]:514", Some(AuditExport::SyslogUdp("[::1]:514".to_owned()))),
+            ("syslog:/dev/log", Some(LineExport::SyslogSocket("/dev/log".into()))),
+            ("syslog:h:514", Some(LineExport::SyslogUdp("h:514".to_owned()))),
+            ("syslog:[::1]:514", Some(LineExport::SyslogUdp("[::1]:514".to_owned()))),
             ("syslog:h", None),
             ("file:", None),
             ("otlp", None),
             ("", None),
         ] {
-            assert_eq!(AuditExport::parse(text).ok(), expected, "{text}");
+            assert_eq!(LineExport::parse(text), expected, "{text}");
         }
     }
 
@@ -136,7 +139,7 @@ mod tests {
     fn a_file_knows_its_last_whole_record() {
         let folder = Folder::new();
         let path = folder.path().join("audit.ndjson");
-        let export = AuditExport::File(path.clone());
+        let export = LineExport::File(path.clone());
         assert_eq!(export.last_seq(), None);
         export.write(&[json!({"seq": 1}), json!({"seq": 2})]).unwrap();
         export.write(&[json!({"seq": 3})]).unwrap();
@@ -157,7 +160,7 @@ mod tests {
         let log = UnixDatagram::bind(&path).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let place = udp.local_addr().unwrap().to_string();
-        for export in [AuditExport::SyslogSocket(path), AuditExport::SyslogUdp(place)] {
+        for export in [LineExport::SyslogSocket(path), LineExport::SyslogUdp(place)] {
             export.write(&[json!({"seq": 7})]).unwrap();
         }
         let (mut one, mut other) = ([0; 200], [0; 200]);

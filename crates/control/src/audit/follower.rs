@@ -1,19 +1,23 @@
-//! `AuditFollower`: reads what is in the log, whoever has written it, and passes it on: to a file or syslog, and its
-//! end to an anchor. And removes what is older than it has to be kept.
+//! `AuditFollower`: reads what is in the log, whoever has written it, and passes it on: to a file, syslog
+//! or a collector, and its end to an anchor. And removes what is older than it has to be kept.
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 use trunkline_store::{
     AuditFilter, AuditHead, AuditRecord, AuditRetention, NewAudit, Store, StoreError,
 };
 
 use super::anchor::AuditAnchor;
-use super::export::AuditExport;
+use super::destination::AuditExport;
+use super::otlp_logs::{BATCH, BatchResult, OtlpLogs};
 use crate::clock;
+use crate::otlp::PartialSuccess;
 
 /// Between two looks at the log: how late a record may arrive elsewhere.
 const LOOK: Duration = Duration::from_secs(1);
@@ -21,6 +25,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const ANCHOR: Duration = Duration::from_secs(60);
 /// Between two removals of what is too old.
 const PRUNE: Duration = Duration::from_secs(60 * 60);
+/// How long a collector may take for the last records at the end.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// Records that are read at once.
 const PAGE: i64 = 1_000;
 
@@ -41,12 +47,17 @@ pub(crate) struct AuditFollower {
     pub(crate) anchor: Option<AuditAnchor>,
     pub(crate) export: Option<AuditExport>,
     pub(crate) render: RenderRecord,
+    /// Records that are in the log, but were not passed on.
+    pub(crate) export_lost: Arc<AtomicU64>,
 }
 
 /// How far it is.
 #[derive(Debug, Default)]
 struct Progress {
     exported: Option<i64>,
+    otlp: Option<OtlpLogs>,
+    /// The last batch was lost: that is said once, not each time.
+    is_losing: bool,
     /// The end that was noted last by this program; `None`: it has not looked at the anchor yet.
     anchored: Option<i64>,
     trouble: Option<String>,
@@ -54,10 +65,13 @@ struct Progress {
 
 impl AuditFollower {
     /// Until `end`; what is in the log then is passed on.
-    pub(crate) async fn run(self, end: impl Future<Output = ()>) {
-        tokio::pin!(end);
+    pub(crate) async fn run(self, end: CancellationToken) {
         let this = Arc::new(self);
-        let mut progress = Progress::default();
+        let otlp = this.export.as_ref().and_then(|export| match export {
+            AuditExport::Otlp(target) => Some(OtlpLogs::new(target.clone())),
+            AuditExport::Lines(_) => None,
+        });
+        let mut progress = Progress { otlp, ..Progress::default() };
         let (mut anchor_at, mut prune_at) = (Instant::now(), Instant::now());
         loop {
             let now = Instant::now();
@@ -69,15 +83,43 @@ impl AuditFollower {
             if is_anchored {
                 anchor_at = now + ANCHOR;
             }
-            let done = this.follow(&mut progress, is_anchored).await;
+            let done = this.follow(&mut progress, is_anchored, &end).await;
             this.tell(&mut progress, done);
             tokio::select! {
                 () = sleep(LOOK) => {}
-                () = &mut end => break,
+                () = end.cancelled() => break,
             }
         }
-        let done = this.follow(&mut progress, true).await;
-        this.tell(&mut progress, done);
+        Box::pin(this.take_leave(&mut progress)).await;
+    }
+
+    /// Passes on what is left; a collector that is slow is not waited for.
+    async fn take_leave(self: &Arc<Self>, progress: &mut Progress) {
+        if let Some(otlp) = &mut progress.otlp {
+            otlp.hurry();
+        }
+        let cut = CancellationToken::new();
+        let done = {
+            let last = self.follow(progress, true, &cut);
+            tokio::pin!(last);
+            tokio::select! {
+                done = &mut last => done,
+                () = sleep(FAREWELL) => {
+                    cut.cancel();
+                    last.await
+                }
+            }
+        };
+        self.tell(progress, done);
+        let (Some(export), Some(exported)) = (&self.export, progress.exported) else { return };
+        let newest = self.store.audit_head().await.ok().flatten().map_or(0, |head| head.seq);
+        if exported < newest && !export.is_remembering() {
+            tracing::error!(
+                records = newest - exported,
+                first = exported + 1,
+                "audit records were not passed on before the end: `trunkline audit export` writes them"
+            );
+        }
     }
 
     /// Is there anything to do?
@@ -85,56 +127,113 @@ impl AuditFollower {
         self.keep != AuditKeep::default() || self.anchor.is_some() || self.export.is_some()
     }
 
+    /// Neither an export that fails keeps the anchor from being set, nor the other way round.
     async fn follow(
         self: &Arc<Self>,
         progress: &mut Progress,
         is_anchored: bool,
+        end: &CancellationToken,
     ) -> Result<(), String> {
         let head = self.store.audit_head().await.map_err(|error| error.to_string())?;
-        if let (Some(export), None) = (&self.export, progress.exported) {
-            // What is before a first start is not sent: `audit export` writes it.
-            let newest = head.map_or(0, |head| head.seq);
-            let last = export.last_seq().unwrap_or(newest);
-            if last > newest {
-                tracing::error!(
-                    exported = last,
-                    newest,
-                    "the audit log was set back: its export has records that the store does not have; new ones follow"
-                );
-            }
-            progress.exported = Some(last.min(newest));
+        let newest = head.map_or(0, |head| head.seq);
+        let exported = self.pass_on(progress, newest, end).await;
+        let anchored = match head {
+            Some(head) if is_anchored => self.set_anchor(progress, head).await,
+            _ => Ok(()),
+        };
+        exported.and(anchored)
+    }
+
+    async fn pass_on(
+        self: &Arc<Self>,
+        progress: &mut Progress,
+        newest: i64,
+        end: &CancellationToken,
+    ) -> Result<(), String> {
+        let Some(export) = &self.export else { return Ok(()) };
+        let mut last = progress.exported.unwrap_or_else(|| first(export, newest));
+        progress.exported = Some(last);
+        if let Some(why) = progress.otlp.as_ref().and_then(OtlpLogs::held) {
+            return Err(format!("the export: {why}"));
         }
-        let Some(head) = head else { return Ok(()) };
-        if let Some(mut last) = progress.exported {
-            while last < head.seq {
-                let records = self.page(last).await.map_err(|error| error.to_string())?;
-                // Pruned meanwhile: there is nothing in this window any more.
-                last = records.last().map_or(last + PAGE, |record| record.seq).min(head.seq);
-                let (own, shown) =
-                    (Arc::clone(self), records.iter().map(self.render).collect::<Vec<_>>());
-                let written = tokio::task::spawn_blocking(move || match &own.export {
-                    Some(export) => export.write(&shown),
-                    None => Ok(()),
-                });
-                in_words("the export", written.await)?;
-                progress.exported = Some(last);
+        while last < newest {
+            let until = newest.min(last + PAGE);
+            let records = self.page(last, until).await.map_err(|error| error.to_string())?;
+            let found = i64::try_from(records.len()).unwrap_or(i64::MAX);
+            let pruned = u64::try_from(until - last - found).unwrap_or(0);
+            match export {
+                AuditExport::Lines(lines) => {
+                    let shown = records.iter().map(self.render).collect::<Vec<_>>();
+                    let lines = lines.clone();
+                    let written = tokio::task::spawn_blocking(move || lines.write(&shown));
+                    in_words("the export", written.await)?;
+                }
+                AuditExport::Otlp(_) => self.post(progress, &records, end).await?,
             }
-        }
-        if let Some(anchor) = &self.anchor
-            && is_anchored
-            && progress.anchored != Some(head.seq)
-        {
-            if progress.anchored.is_none() {
-                self.check_anchored(anchor, head).await?;
+            if pruned > 0 {
+                self.lose(progress, pruned, "they were removed by the rules of retention before");
             }
-            let own = Arc::clone(self);
-            let noted = tokio::task::spawn_blocking(move || match &own.anchor {
-                Some(anchor) => anchor.note(head, clock::now()),
-                None => Ok(()),
-            });
-            in_words("the anchor", noted.await)?;
-            progress.anchored = Some(head.seq);
+            last = until;
+            progress.exported = Some(last);
         }
+        Ok(())
+    }
+
+    /// In batches; each that is done with is never sent again.
+    async fn post(
+        &self,
+        progress: &mut Progress,
+        records: &[AuditRecord],
+        end: &CancellationToken,
+    ) -> Result<(), String> {
+        for batch in records.chunks(BATCH) {
+            let Some(otlp) = &mut progress.otlp else { return Ok(()) };
+            match otlp.send(batch, self.render, end).await {
+                BatchResult::Taken => progress.is_losing = false,
+                BatchResult::TakenInPart(PartialSuccess { rejected, why }) => {
+                    // No more can be lost than were sent, whatever the collector says.
+                    self.lose(progress, rejected.min(batch.len() as u64), &why);
+                }
+                BatchResult::Lost(why) => self.lose(progress, batch.len() as u64, &why),
+                BatchResult::Held(why) => return Err(format!("the export: {why}")),
+            }
+            progress.exported = batch.last().map(|record| record.seq).or(progress.exported);
+        }
+        Ok(())
+    }
+
+    fn lose(&self, progress: &mut Progress, records: u64, why: &str) {
+        // Relaxed: a count that is only shown.
+        self.export_lost.fetch_add(records, Ordering::Relaxed);
+        if !progress.is_losing {
+            tracing::error!(
+                records,
+                why,
+                "audit records were not passed on: `trunkline audit export` writes what is in the store"
+            );
+            progress.is_losing = true;
+        }
+    }
+
+    async fn set_anchor(
+        self: &Arc<Self>,
+        progress: &mut Progress,
+        head: AuditHead,
+    ) -> Result<(), String> {
+        let Some(anchor) = &self.anchor else { return Ok(()) };
+        if progress.anchored == Some(head.seq) {
+            return Ok(());
+        }
+        if progress.anchored.is_none() {
+            self.check_anchored(anchor, head).await?;
+        }
+        let own = Arc::clone(self);
+        let noted = tokio::task::spawn_blocking(move || match &own.anchor {
+            Some(anchor) => anchor.note(head, clock::now()),
+            None => Ok(()),
+        });
+        in_words("the anchor", noted.await)?;
+        progress.anchored = Some(head.seq);
         Ok(())
     }
 
@@ -161,11 +260,11 @@ impl AuditFollower {
         ))
     }
 
-    /// Those behind this one, the oldest first.
-    async fn page(&self, last: i64) -> Result<Vec<AuditRecord>, StoreError> {
+    /// Those behind `last` up to `until`, the oldest first.
+    async fn page(&self, last: i64, until: i64) -> Result<Vec<AuditRecord>, StoreError> {
         let filter = AuditFilter {
             since_seq: Some(last + 1),
-            until_seq: Some(last + PAGE),
+            until_seq: Some(until),
             ..AuditFilter::default()
         };
         let mut records = self.store.audit(filter, usize::try_from(PAGE).unwrap_or(1)).await?;
@@ -219,6 +318,19 @@ impl AuditFollower {
             _ => {}
         }
     }
+}
+
+/// The record behind which an export begins. What is before a first start is not sent: `audit export` writes it.
+fn first(export: &AuditExport, newest: i64) -> i64 {
+    let last = export.last_seq().unwrap_or(newest);
+    if last > newest {
+        tracing::error!(
+            exported = last,
+            newest,
+            "the audit log was set back: its export has records that the store does not have; new ones follow"
+        );
+    }
+    last.min(newest)
 }
 
 fn in_words(

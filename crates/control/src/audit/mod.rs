@@ -5,9 +5,11 @@
 
 mod anchor;
 mod backlog;
+mod destination;
 mod export;
 mod follower;
 mod log;
+mod otlp_logs;
 mod queue;
 mod refusals;
 #[cfg(test)]
@@ -16,7 +18,8 @@ mod writer;
 
 pub use anchor::AuditAnchor;
 pub use backlog::Backlog;
-pub use export::AuditExport;
+pub use destination::AuditExport;
+pub use export::LineExport;
 pub(crate) use follower::AuditFollower;
 pub use follower::{AuditKeep, RenderRecord};
 pub use log::{AuditLog, BoxFuture, LockedLog};

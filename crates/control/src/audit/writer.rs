@@ -1,7 +1,7 @@
 //! `Audit`: takes records without waiting, and one task that writes them down.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use crate::clock::now;
 
 /// Pauses while the store takes nothing: doubled from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
+// Bounds how long records wait in memory after the store is back.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Cheap to clone; all clones are one.
@@ -44,9 +45,14 @@ struct AuditShared {
     /// Keeps how many are not written, across a crash.
     backlog: Option<Backlog>,
     /// A leaf lock.
+    // Only the writer's task changes it; reports copy it. Never held together with `queue`.
     trouble: Mutex<Option<String>>,
     /// What happens now may not be recorded: nothing can be written, or much waits already.
+    // Relaxed where it is used: nothing is read because of it. A call that sees it late is recorded
+    // in the half of the queue that is still free.
     is_stuck: Arc<AtomicBool>,
+    // Relaxed where it is used: a count that is only shown.
+    export_lost: Arc<AtomicU64>,
     filled: Notify,
     /// Write what there is, then stop.
     closing: CancellationToken,
@@ -69,6 +75,7 @@ impl Audit {
             backlog,
             trouble: Mutex::new(None),
             is_stuck: Arc::default(),
+            export_lost: Arc::default(),
             filled: Notify::new(),
             closing: CancellationToken::new(),
             end: CancellationToken::new(),
@@ -115,9 +122,14 @@ impl Audit {
         &self.shared.is_stuck
     }
 
-    /// Waits until nothing will be written any more.
-    pub async fn closed(&self) {
-        self.shared.done.cancelled().await;
+    /// Cancelled when nothing will be written any more.
+    pub(crate) fn end(&self) -> CancellationToken {
+        self.shared.done.clone()
+    }
+
+    /// Counts records that are in the log, but were not passed on.
+    pub(crate) fn export_lost(&self) -> &Arc<AtomicU64> {
+        &self.shared.export_lost
     }
 
     pub fn is_degraded(&self) -> bool {

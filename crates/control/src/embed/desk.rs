@@ -16,11 +16,13 @@ use super::known::{Questions, Tools};
 use crate::net::{ModelLine, ModelPlace};
 
 /// For a request about tools.
+// Nobody waits for it: the built-in model is used until all vectors are there.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For a question: a caller waits for it, and the built-in model answers at once.
 const SHORT: Duration = Duration::from_millis(300);
 /// After a failure it is not asked for so long; twice as long after each further one, up to this.
 const PAUSE: Duration = Duration::from_secs(1);
+// Bounds how long it is left alone after it is well again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Cheap to clone; all clones are one.

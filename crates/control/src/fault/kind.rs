@@ -36,10 +36,12 @@ kinds! {
     NoSuchSecret 404 "no-such-secret" "There is no such secret": "GET /api/v1/secrets lists them";
     NoSuchSkill 404 "no-such-skill" "There is no such skill": "GET /api/v1/skills lists them";
     NoSuchSuggestion 404 "no-such-suggestion" "There is no such suggestion": "GET /api/v1/skills/suggestions lists them";
+    NoSuchPolicy 404 "no-such-policy" "There is no such policy": "GET /api/v1/policies lists them";
     NothingWaits 409 "nothing-waits" "No such definition waits": "GET /api/v1/reviews lists those that do";
     WrongMethod 405 "wrong-method" "The path does not have this method": "the `Allow` header lists those it has";
     NameTaken 409 "name-taken" "Another server has this name": "choose another name, or PATCH the server that has it";
     FromFile 409 "from-file" "The server comes from the config file": "change the config file; it is read again when it changes";
+    PolicyOfFile 409 "policy-of-file" "The policy comes from a file": "change the file; it is read again when it changes";
     NoLogin 409 "no-login" "Nobody can log in there": "only servers in the network that are given no `Authorization` header have logins";
     SecretInUse 409 "secret-in-use" "Servers refer to the secret": "change those servers, or remove it with `?force=true`: they cannot be connected then";
     SetByHand 409 "set-by-hand" "Somebody has set the skills of this tool": "DELETE them first: then they are Trunkline's to find out again";

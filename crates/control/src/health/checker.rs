@@ -32,6 +32,9 @@ const MOST_BODY: usize = 64 * 1024;
 pub trait CheckedServer: Debug + Send + Sync {
     fn phase(&self) -> ConnectionPhase;
 
+    /// Which of its lives it has now, as a number that no other has; none if it does not run.
+    fn life(&self) -> Option<u64>;
+
     /// Since it last said anything; none if it never did.
     fn silent_for(&self) -> Option<Duration>;
 
@@ -44,11 +47,11 @@ pub trait CheckedServer: Debug + Send + Sync {
     /// Its name, for the log.
     fn name(&self) -> String;
 
-    /// Whether it is an error because of its checks: while it is, calls to it are refused at once.
-    fn set_failing(&self, is_failing: bool);
+    /// Whether this life is an error because of its checks: while it is, calls to it are refused at once.
+    fn set_failing(&self, life: u64, is_failing: bool);
 
-    /// It has not answered too often, the last time for this reason: it is of no use as it is.
-    fn condemn(&self, why: &str);
+    /// This life has not answered too often, the last time for this reason: it is of no use as it is.
+    fn condemn(&self, life: u64, why: &str);
 }
 
 /// Which server to check, and how often.
@@ -104,23 +107,34 @@ impl Checker {
     }
 
     async fn check(&self, plan: &CheckPlan, server: &dyn CheckedServer) {
+        let life = server.life();
         let checkup = match &plan.url {
             Some(url) => by_url(&self.client, url).await,
             None => by_messages(plan, server).await,
         };
+        // What a life that is over has not answered says nothing of the next.
+        if plan.url.is_none() && server.life() != life {
+            return;
+        }
         // After the answer: the sample says when the health was known.
         let at = (self.clock)();
         let Some(checked) = self.table.checked(&plan.server_id, &checkup, at) else { return };
         let status = checked.status;
         tell_log(server, &checked, &checkup);
         // New calls would only wait in vain, and keep it busy.
-        server.set_failing(status == Status::Error);
+        if let Some(life) = life {
+            server.set_failing(life, status == Status::Error);
+        }
         // Replacing it ends its calls. They may take their time, but not for ever: a call whose client has
         // gone, or one without a deadline, must not keep a server that hangs.
         let may_be_replaced = !server.is_busy() || checked.failures >= CHECKS_UNTIL_REPLACED;
         // With a URL of its own the server is watched by its operator; we only report.
-        if status == Status::Error && plan.url.is_none() && may_be_replaced {
-            server.condemn(checkup.detail.as_deref().unwrap_or_default());
+        if status == Status::Error
+            && plan.url.is_none()
+            && may_be_replaced
+            && let Some(life) = life
+        {
+            server.condemn(life, checkup.detail.as_deref().unwrap_or_default());
         }
         let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let sample = HealthSample {

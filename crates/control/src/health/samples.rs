@@ -11,6 +11,7 @@ use trunkline_store::{HealthSample, Store};
 pub const WAITING: usize = 1_024;
 /// How long a sample stays (ms).
 const KEPT: i64 = 24 * 3_600 * 1_000;
+// A sample stays an hour too long at most.
 const PRUNED_EVERY: Duration = Duration::from_secs(3_600);
 /// Written together.
 const BATCH: usize = 256;

@@ -1,7 +1,7 @@
 //! Checks on a paused clock, by URL on loopback, and samples in a real store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +31,9 @@ struct Scripted {
     is_busy: AtomicBool,
     condemned: AtomicU32,
     is_failing: AtomicBool,
+    life: AtomicU64,
+    /// Another life begins while it is asked.
+    is_replaced: AtomicBool,
 }
 
 impl Scripted {
@@ -44,6 +47,8 @@ impl Scripted {
             is_busy: AtomicBool::new(false),
             condemned: AtomicU32::new(0),
             is_failing: AtomicBool::new(false),
+            life: AtomicU64::new(1),
+            is_replaced: AtomicBool::new(false),
         }
     }
 }
@@ -51,6 +56,10 @@ impl Scripted {
 impl CheckedServer for Scripted {
     fn phase(&self) -> ConnectionPhase {
         *self.phase.lock()
+    }
+
+    fn life(&self) -> Option<u64> {
+        Some(self.life.load(Ordering::SeqCst))
     }
 
     fn silent_for(&self) -> Option<Duration> {
@@ -65,16 +74,19 @@ impl CheckedServer for Scripted {
         "s".to_owned()
     }
 
-    fn set_failing(&self, is_failing: bool) {
+    fn set_failing(&self, _: u64, is_failing: bool) {
         self.is_failing.store(is_failing, Ordering::SeqCst);
     }
 
-    fn condemn(&self, _: &str) {
+    fn condemn(&self, _: u64, _: &str) {
         self.condemned.fetch_add(1, Ordering::SeqCst);
     }
 
     fn ask(&self) -> BoxFuture<'_, Result<(), String>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.is_replaced.load(Ordering::SeqCst) {
+            self.life.fetch_add(1, Ordering::SeqCst);
+        }
         let answer = self.answer.lock().clone();
         Box::pin(async move {
             match answer {
@@ -184,6 +196,18 @@ async fn a_server_that_stays_busy_is_replaced_after_ten_failed_checks() {
     *server.answer.lock() = Some(Ok(()));
     scene.pass(&server, interval + Duration::from_secs(5)).await;
     assert!(!server.is_failing.load(Ordering::SeqCst), "it gets calls again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_life_has_not_answered_says_nothing_of_the_next() {
+    let scene = scene();
+    let server = Scripted::new(None);
+    server.is_replaced.store(true, Ordering::SeqCst);
+    scene.pass(&server, minutes(10)).await;
+    assert!(server.asked.load(Ordering::SeqCst) > 10);
+    assert_eq!(server.condemned.load(Ordering::SeqCst), 0);
+    assert!(!server.is_failing.load(Ordering::SeqCst));
+    assert_eq!(scene.table.of_server("s").unwrap().health.consecutive_failures, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 pub const SPAN: Duration = Duration::from_secs(300);
 /// What is older than `SPAN` goes in pieces of this length.
 const SLOT: Duration = Duration::from_secs(10);
+// As many as `SPAN` has.
 const SLOTS: usize = 30;
 
 /// The hour, for people who look back.

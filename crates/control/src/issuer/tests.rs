@@ -48,6 +48,7 @@ impl World {
             admin_token: None,
             static_token: None,
             without_token: WithoutToken::Refused,
+            certificates: Arc::default(),
             is_locked: false,
         };
         let holder = ApiKeys::open(folder.store().await, fixed).await.unwrap();

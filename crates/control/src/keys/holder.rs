@@ -15,7 +15,8 @@ use super::lookup::Looks;
 use super::record::{known, seconds};
 use super::uses::Uses;
 use crate::access::{
-    ApiKey, Credential, Credentials, Issuer, KeyId, Mac, NoRandom, Pepper, WithoutToken,
+    ApiKey, CertificateRoles, Credential, Credentials, Issuer, KeyId, Mac, NoRandom, Pepper,
+    WithoutToken,
 };
 
 /// How soon a replica knows what another has changed, where the store does not tell.
@@ -34,6 +35,7 @@ pub struct FixedTokens {
     pub admin_token: Option<Mac>,
     pub static_token: Option<Mac>,
     pub without_token: WithoutToken,
+    pub certificates: Arc<CertificateRoles>,
     /// Is the pepper the one of the store? With another one (the store is locked) no key of the
     /// store can be recognised, and none must be made.
     pub is_locked: bool,
@@ -63,6 +65,7 @@ pub struct ApiKeys {
     /// Changes made here; counted under the lock of `known`.
     edits: AtomicU64,
     /// The store's mark of the keys as they were last read. A leaf lock.
+    // Not held while the store answers: an older mark that comes last is noticed at the next look.
     mark: Mutex<Option<Vec<u8>>>,
     /// Taken for every request with a key: a leaf lock, and nothing is written under it.
     uses: Mutex<Uses>,
@@ -130,9 +133,10 @@ impl ApiKeys {
         let id = match credential {
             Credential::Key(id) => id,
             Credential::Open => return self.is_open(),
-            Credential::AdminToken | Credential::StaticToken | Credential::Jwt { .. } => {
-                return true;
-            }
+            Credential::AdminToken
+            | Credential::StaticToken
+            | Credential::Jwt { .. }
+            | Credential::Certificate(_) => return true,
         };
         let known = self.known();
         let now = seconds(now);
@@ -313,6 +317,7 @@ fn snapshot(
         admin_token: fixed.admin_token,
         static_token: fixed.static_token,
         without_token: if has_key { WithoutToken::Refused } else { fixed.without_token },
+        certificates: Arc::clone(&fixed.certificates),
         keys,
         issuer,
     }
@@ -369,6 +374,7 @@ mod tests {
             admin_token: None,
             static_token: None,
             without_token: WithoutToken::Refused,
+            certificates: Arc::default(),
             is_locked: false,
         }
     }

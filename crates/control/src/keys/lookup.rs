@@ -19,6 +19,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub(super) struct Looks {
     turn: Semaphore,
     /// When the last one began.
+    // A leaf lock, only taken by who holds `turn`; never held while the store answers.
     last: Mutex<Option<Instant>>,
 }
 

@@ -34,6 +34,7 @@ fn fixed() -> FixedTokens {
         admin_token: Some(pepper().mac(Use::AdminToken, ADMIN)),
         static_token: None,
         without_token: WithoutToken::Refused,
+        certificates: Arc::default(),
         is_locked: false,
     }
 }

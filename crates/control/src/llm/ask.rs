@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A few hundred bytes for each tool, in any sane answer.
 const MOST_BODY: usize = 256 * 1024;
 /// So many failures in a row, and it is left alone for a while.
+// While it is down, every classification would wait for its whole patience.
 const FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -36,9 +37,12 @@ struct LlmClient {
     line: ModelLine,
     turns: Semaphore,
     /// It does not know schemas.
+    // Relaxed for both: a hint and a count, each used alone. An old value costs a request more or
+    // one pause less.
     is_plain: AtomicBool,
     failures: AtomicU32,
     /// It is not asked before.
+    // A leaf lock: held for a look or a change, never while the model is asked.
     rests_until: Mutex<Option<Instant>>,
 }
 

@@ -62,6 +62,8 @@ pub struct SecondOpinions(Arc<KnownOpinions>);
 struct KnownOpinions {
     llm: Llm,
     /// By the hash of what was found; `None`: nothing of use was said.
+    // A leaf lock, released while the model is asked: two that ask for the same at once cost a
+    // request more.
     known: Mutex<HashMap<[u8; 32], Option<Opinion>>>,
 }
 

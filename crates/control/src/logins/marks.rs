@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::oauth::Challenge;
 
+// A leaf lock: held for one look or change, across no await.
 #[derive(Default)]
 pub(super) struct Marks(Mutex<HashMap<String, LoginMark>>);
 

@@ -15,6 +15,7 @@ pub struct InstanceMetrics<'a> {
     pub audit_lost: u64,
     /// Requests with a token that is none.
     pub tokens_refused: u64,
+    pub audit_export_lost: u64,
     pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
@@ -144,6 +145,12 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             MetricKind::Counter,
             "Audit records that were never written.",
             platform.audit_lost,
+        ),
+        (
+            "trunkline_audit_export_lost_total",
+            MetricKind::Counter,
+            "Audit records that were written, but not passed on by --audit-export.",
+            platform.audit_export_lost,
         ),
         (
             "trunkline_tokens_refused_total",

@@ -5,21 +5,21 @@ use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::lookup_host;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
+use trunkline_http::proxy::{ChosenProxy, Proxies, Proxy, ProxyKind, ProxySetting};
 use trunkline_http::reach::Host;
 use trunkline_http::{Scheme, Url};
 
@@ -41,16 +41,21 @@ pub(super) struct Connector {
     judge: Judge,
     /// Instead of the system's authorities.
     trust: Option<Arc<ClientConfig>>,
-    proxies: Arc<Matcher>,
+    proxies: Arc<Proxies>,
 }
+
+/// Those of the environment. It is read here, as the library did that this decision has replaced: the variables say
+/// nothing else about this program. Whoever starts it says which of them cannot be used.
+static ENVIRONMENT: LazyLock<Arc<Proxies>> = LazyLock::new(|| {
+    let variables: Vec<_> = std::env::vars_os().collect();
+    Arc::new(Proxies::read(&variables).0)
+});
 
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, FetchError>> + Send>>;
 
 impl Connector {
-    /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are read by the library, with the
-    /// rules of curl; they say nothing else about this program, so they are read here.
     pub(super) fn new(judge: Judge) -> Self {
-        Self { judge, trust: None, proxies: Arc::new(Matcher::from_env()) }
+        Self { judge, trust: None, proxies: Arc::clone(&ENVIRONMENT) }
     }
 
     pub(super) fn trusting(self, config: Arc<ClientConfig>) -> Self {
@@ -58,19 +63,13 @@ impl Connector {
     }
 
     #[cfg(test)]
-    pub(super) fn through(self, proxies: Matcher) -> Self {
+    pub(super) fn through(self, proxies: Proxies) -> Self {
         Self { proxies: Arc::new(proxies), ..self }
     }
 
-    /// The proxy that a request to this URL goes through. This machine is never asked for through
-    /// one: it would be the proxy's own.
-    pub(super) fn proxy_of(&self, url: &Url) -> Option<Intercept> {
-        let is_here = Host::read(url.host()).is_ok_and(|host| {
-            let known = host.leads_to(url.host());
-            !known.is_empty() && known.iter().all(IpAddr::is_loopback)
-        });
-        let uri = url.origin().to_string().parse().ok().filter(|_| !is_here)?;
-        self.proxies.intercept(&uri)
+    /// The proxy that a request to this URL goes through.
+    pub(super) fn proxy_of(&self, url: &Url) -> Option<ChosenProxy> {
+        self.proxies.choose(url, &ProxySetting::Environment)
     }
 
     async fn connect(self, uri: Uri) -> Result<NetStream, FetchError> {
@@ -78,7 +77,7 @@ impl Connector {
             Url::parse(&uri.to_string()).map_err(|bad| FetchError::Request(bad.to_string()))?;
         let transport = match self.proxy_of(&url) {
             None => self.dial(&url, uri).await?,
-            Some(proxy) => self.dial_through(&proxy, &url, uri).await?,
+            Some(chosen) => self.dial_through(&chosen.proxy, &url, uri).await?,
         };
         match url.scheme() {
             Scheme::Http => Ok(transport),
@@ -101,7 +100,7 @@ impl Connector {
     /// The proxy resolves the name: all that can be judged here is the text.
     async fn dial_through(
         &self,
-        proxy: &Intercept,
+        proxy: &Proxy,
         url: &Url,
         uri: Uri,
     ) -> Result<NetStream, FetchError> {
@@ -110,45 +109,39 @@ impl Connector {
         let failed = |error: &(dyn Error + 'static)| match find::<FetchError>(error) {
             Some(about_the_proxy) => about_the_proxy.clone(),
             None => {
-                let why = format!("its proxy {}: {error}", shown(proxy.uri()));
+                let why = format!("its proxy {proxy}: {error}");
                 FetchError::Connect { origin: url.origin().to_string(), why }
             }
         };
         let mut to_proxy = self.to_proxy();
-        match (proxy.uri().scheme_str(), url.scheme()) {
-            (Some("http" | "https"), Scheme::Http) => {
-                to_proxy.call(proxy.uri().clone()).await.map(|it| it.into_inner().through_proxy())
+        let place = place(proxy)?;
+        match (proxy.kind(), url.scheme()) {
+            (ProxyKind::Http | ProxyKind::Https, Scheme::Http) => {
+                to_proxy.call(place).await.map(|it| it.into_inner().through_proxy())
             }
-            (Some("http" | "https"), Scheme::Https) => {
-                let mut tunnel = Tunnel::new(proxy.uri().clone(), to_proxy);
-                if let Some(secret) = proxy.basic_auth() {
-                    tunnel = tunnel.with_auth(secret.clone());
+            (ProxyKind::Http | ProxyKind::Https, Scheme::Https) => {
+                let mut tunnel = Tunnel::new(place, to_proxy);
+                let login = proxy.authorization();
+                if let Some(login) = login.and_then(|it| HeaderValue::try_from(it).ok()) {
+                    tunnel = tunnel.with_auth(login);
                 }
                 tunnel.call(uri).await.map(TokioIo::into_inner).map_err(|error| failed(&error))
             }
             // Names are resolved there with `socks5`, too: an address that was looked up here
             // without being judged would be a way around the judge.
-            (Some("socks5" | "socks5h"), _) => {
-                let place = format!("http://{}", shown(proxy.uri()));
-                let place = place.parse().map_err(|_| FetchError::Request(place))?;
+            (ProxyKind::Socks5, _) => {
                 let mut socks = SocksV5::new(place, to_proxy);
-                if let Some((name, secret)) = proxy.raw_auth() {
+                if let Some((name, secret)) = proxy.credentials() {
                     socks = socks.with_auth(name.to_owned(), secret.to_owned());
                 }
                 socks.call(uri).await.map(TokioIo::into_inner).map_err(|error| failed(&error))
-            }
-            (other, _) => {
-                let other = other.unwrap_or_default();
-                let why = format!("proxies of the kind `{other}` are not supported");
-                Err(FetchError::Connect { origin: url.origin().to_string(), why })
             }
         }
     }
 
     /// The operator has named the proxy: it may be anywhere.
     fn to_proxy(&self) -> Self {
-        let proxies = Arc::new(Matcher::builder().build());
-        Self { judge: Arc::new(|_| Ok(())), proxies, trust: self.trust.clone() }
+        Self { judge: Arc::new(|_| Ok(())), proxies: Arc::default(), trust: self.trust.clone() }
     }
 }
 
@@ -260,9 +253,14 @@ pub(super) fn fetch_error(url: &Url, error: &(dyn Error + 'static)) -> FetchErro
     FetchError::Connect { origin: url.origin().to_string(), why }
 }
 
-/// A proxy without what it wants to know about us.
-fn shown(proxy: &Uri) -> &str {
-    proxy.authority().map_or("", |authority| authority.as_str())
+/// Where to connect to, whatever is spoken there.
+fn place(proxy: &Proxy) -> Result<Uri, FetchError> {
+    let text = proxy.to_string();
+    let text = match proxy.kind() {
+        ProxyKind::Http | ProxyKind::Https => text,
+        ProxyKind::Socks5 => text.replacen(ProxyKind::Socks5.as_str(), "http", 1),
+    };
+    text.parse().map_err(|_| FetchError::Request(text))
 }
 
 /// Without the number the system gives the error.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header;
 use http_body_util::Full;
-use hyper_util::client::proxy::matcher::Intercept;
+use trunkline_http::proxy::{ChosenProxy, ProxyKind};
 use trunkline_http::{Scheme, Url, is_field_name, is_field_value};
 
 use crate::net::error::FetchError;
@@ -94,7 +94,7 @@ impl Request {
     /// As it is sent, or why it cannot be. A value that cannot be sent is not named.
     pub(super) fn message(
         &self,
-        proxy: Option<&Intercept>,
+        proxy: Option<&ChosenProxy>,
     ) -> Result<http::Request<Full<Bytes>>, FetchError> {
         for (name, value) in &self.headers {
             if !is_field_name(name) {
@@ -122,7 +122,9 @@ impl Request {
         }
         // In a tunnel the proxy hears it when the tunnel is made, and the server never does.
         let secret = proxy.filter(|_| self.url.scheme() == Scheme::Http);
-        if let Some(secret) = secret.and_then(Intercept::basic_auth) {
+        let reads_requests = |it: &&ChosenProxy| it.proxy.kind() != ProxyKind::Socks5;
+        let secret = secret.filter(reads_requests).and_then(|it| it.proxy.authorization());
+        if let Some(secret) = secret {
             message = message.header(header::PROXY_AUTHORIZATION, secret);
         }
         let body = Bytes::from(self.body.clone().unwrap_or_default());

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hyper_util::client::proxy::matcher::Matcher;
 use parking_lot::Mutex;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -15,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use trunkline_http::Url;
+use trunkline_http::proxy::Proxies;
 
 use super::connect::Connector;
 use super::fake::{Answer, Asked, Fake};
@@ -30,6 +30,13 @@ const LIMITS: Limits = Limits { deadline: Duration::from_secs(20), max_body: 100
 
 fn anywhere() -> Client {
     Client::new(Arc::new(|_| Ok(())))
+}
+
+fn proxies(variables: &[(&str, &str)]) -> Proxies {
+    let owned = variables.iter().map(|(name, value)| (name.into(), value.into()));
+    let (proxies, faults) = Proxies::read(&owned.collect::<Vec<_>>());
+    assert_eq!(faults, []);
+    proxies
 }
 
 fn get(url: &str) -> Request {
@@ -261,10 +268,8 @@ async fn nobody_there_is_said_so() {
 async fn a_proxy_is_told_the_whole_url_and_no_proxy_is_honoured() {
     let (heard, handler) = listener();
     let proxy = Fake::start(handler).await;
-    let matcher = Matcher::builder()
-        .http(format!("http://me:s3cret@{}", proxy.address))
-        .no("direct.invalid".to_owned())
-        .build();
+    let named = format!("http://me:s3cret@{}", proxy.address);
+    let matcher = proxies(&[("HTTP_PROXY", &named), ("NO_PROXY", "direct.invalid")]);
     let judge: Judge = Arc::new(|address| match address.is_loopback() {
         true => Err("see --allow-net".to_owned()),
         false => Ok(()),
@@ -296,7 +301,7 @@ async fn a_proxy_is_told_the_whole_url_and_no_proxy_is_honoured() {
 async fn an_address_is_judged_before_a_proxy_hears_of_it() {
     let (heard, handler) = listener();
     let proxy = Fake::start(handler).await;
-    let matcher = Matcher::builder().all(proxy.url("/")).build();
+    let matcher = proxies(&[("ALL_PROXY", &proxy.url("/"))]);
     let judge: Judge = Arc::new(|_| Err("see --allow-net".to_owned()));
     let client = Client::over(Connector::new(judge).through(matcher));
     for url in ["http://10.0.0.1/", "https://10.0.0.1/", "http://metadata.google.internal/"] {
@@ -333,7 +338,7 @@ async fn encryption_goes_through_a_tunnel_and_a_proxy_that_refuses_is_named() {
         }
     });
     let client = |user: &str| {
-        let matcher = Matcher::builder().https(format!("http://{user}{address}")).build();
+        let matcher = proxies(&[("HTTPS_PROXY", &format!("http://{user}{address}"))]);
         let connector = Connector::new(Arc::new(|_| Ok(()))).through(matcher);
         Client::over(connector.trusting(trusting(AUTHORITY)))
     };
@@ -346,7 +351,7 @@ async fn encryption_goes_through_a_tunnel_and_a_proxy_that_refuses_is_named() {
 
     let error = client("").send(get("https://tools.invalid/"), LIMITS).await.unwrap_err();
     let said = error.to_string();
-    assert!(said.contains(&format!("its proxy {address}")), "{said}");
+    assert!(said.contains(&format!("its proxy http://{address}")), "{said}");
     assert!(said.contains("authorization required") && error.may_retry(), "{said}");
     assert!(heard.lock().is_empty());
 }

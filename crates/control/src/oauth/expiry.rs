@@ -13,6 +13,7 @@ const MARGIN: i64 = 60_000;
 pub struct Early(i64);
 
 impl Early {
+    // At most half a margin earlier: tokens are not renewed much more often than needed.
     const MOST: u16 = 500;
 
     pub(super) fn of(random: [u8; 2]) -> Self {

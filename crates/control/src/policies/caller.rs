@@ -15,6 +15,9 @@ impl Default for GroupsClaim {
     }
 }
 
+/// The issuer of those who show a certificate.
+const CERTIFICATE: &str = "client-certificate";
+
 pub fn caller_of(principal: &Principal, groups: &GroupsClaim) -> PolicyCaller {
     let kind = match principal.credential() {
         Credential::AdminToken => CallerKind::Admin,
@@ -23,6 +26,13 @@ pub fn caller_of(principal: &Principal, groups: &GroupsClaim) -> PolicyCaller {
         Credential::Key(id) => {
             CallerKind::Key { id: id.to_string(), name: principal.name().to_owned() }
         }
+        Credential::Certificate(_) => CallerKind::User {
+            // As in the audit log: a name in a certificate is nobody's subject at an issuer.
+            subject: principal.credential().to_string(),
+            issuer: CERTIFICATE.to_owned(),
+            groups: Vec::new(),
+            claims: String::new(),
+        },
         Credential::Jwt { issuer, subject } => {
             let claims = principal.claims().unwrap_or_default();
             CallerKind::User {

@@ -22,6 +22,8 @@ pub struct Question<'a> {
 /// What decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionStep {
+    /// The key is revoked or has expired.
+    Key,
     Role,
     Patterns,
     /// There are none.
@@ -32,8 +34,12 @@ pub enum DecisionStep {
 }
 
 impl DecisionStep {
+    /// What `name` can say.
+    pub const NAMES: [&str; 6] = ["key", "role", "patterns", "no-policies", "list", "policies"];
+
     pub fn name(self) -> &'static str {
         match self {
+            Self::Key => "key",
             Self::Role => "role",
             Self::Patterns => "patterns",
             Self::NoPolicies => "no-policies",
@@ -55,6 +61,11 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// The key opens nothing: `why` is behind "the key".
+    pub fn of_dead_key(why: &str) -> Self {
+        Self::of(false, DecisionStep::Key, format!("the key {why}: it is not let in"))
+    }
+
     fn of(is_allowed: bool, step: DecisionStep, words: String) -> Self {
         Self { is_allowed, step, policies: Vec::new(), reason: None, words }
     }
@@ -83,7 +94,7 @@ pub fn explain(policies: &Policies, question: &Question<'_>) -> Explanation {
             "the patterns of the key leave it out: it does not exist for the caller".to_owned();
         return Explanation::of(false, DecisionStep::Patterns, words);
     }
-    if policies.is_empty() {
+    if policies.is_open() {
         let words = "role and patterns allow it, and there are no policies".to_owned();
         return Explanation::of(true, DecisionStep::NoPolicies, words);
     }

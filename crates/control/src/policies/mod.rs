@@ -6,9 +6,11 @@ mod facts;
 mod holder;
 mod named;
 mod rules;
+mod stored;
 
 pub use caller::{GroupsClaim, caller_of, user_groups};
 pub use explain::{DecisionStep, Explanation, Question, explain};
 pub use facts::SkillsOf;
 pub use holder::PolicyHolder;
-pub use named::{BadName, NamedCaller, NamedTarget};
+pub use named::{BadName, CallerDetails, NamedCaller, NamedTarget};
+pub use stored::{is_policy_id, policy_changes, stored_name};

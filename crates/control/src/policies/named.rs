@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
-use trunkline_policy::{Hints, RequestTarget};
+use serde_json::Value;
+use trunkline_policy::{Action, CallerKind, Hints, PolicyCaller, RequestTarget};
+
+use super::caller::{GroupsClaim, user_groups};
 
 /// `key:ID`, `user:SUBJECT`, `anonymous` or `admin`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +68,51 @@ impl FromStr for NamedTarget {
     }
 }
 
+/// What is said about a caller besides who it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallerDetails<'a> {
+    /// Of a key.
+    pub name: &'a str,
+    /// `None`: `admin` of the admin, `caller` of everybody else.
+    pub role: Option<&'a str>,
+    /// Of a user: a JSON object, or nothing.
+    pub claims: &'a str,
+}
+
+impl NamedCaller {
+    pub fn caller(&self, details: CallerDetails<'_>, groups: &GroupsClaim) -> PolicyCaller {
+        let CallerDetails { name, role, claims } = details;
+        let kind = match self {
+            Self::Key(id) => CallerKind::Key { id: id.clone(), name: name.to_owned() },
+            Self::User(subject) => {
+                let said: Value = serde_json::from_str(claims).unwrap_or_default();
+                CallerKind::User {
+                    subject: subject.clone(),
+                    issuer: said.get("iss").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                    groups: user_groups(claims, groups),
+                    claims: claims.to_owned(),
+                }
+            }
+            Self::Anonymous => CallerKind::Anonymous,
+            Self::Admin => CallerKind::Admin,
+        };
+        let usual = if *self == Self::Admin { "admin" } else { "caller" };
+        PolicyCaller { kind, role: role.unwrap_or(usual).to_owned() }
+    }
+}
+
 impl NamedTarget {
+    /// Why nobody can do this with it; `None`: it can be done.
+    pub fn mismatch(&self, action: Action) -> Option<String> {
+        let takes = self.target(Hints::default(), &[]).takes(action);
+        (!takes).then(|| {
+            format!(
+                "nobody can {} that: tools and servers are called, resources read, prompts got, and all listed",
+                action.name()
+            )
+        })
+    }
+
     /// With what a tool says about itself.
     pub fn target<'a>(&'a self, hints: Hints, skills: &'a [String]) -> RequestTarget<'a> {
         match self {

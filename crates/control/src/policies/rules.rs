@@ -7,24 +7,28 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use trunkline_gateway::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 use trunkline_policy::{
-    Action, CallerPolicies, CallerVerdict, Circumstances, PolicyCaller, RefusalCause, RequestTarget,
+    Action, CallerPolicies, CallerVerdict, Circumstances, PolicyCaller, PreparedDecision,
+    RefusalCause, RequestTarget,
 };
 
-use super::facts::ToolFact;
+use super::facts::{ServerFacts, ToolFact};
 use super::holder::PolicyHolder;
 use crate::access::CallerRules;
 use crate::clock;
 
 /// Decisions that are remembered of a caller, some 200 bytes each. Beyond that it begins anew.
 const MOST_DECISIONS: usize = 16_384;
+/// Tools whose calls are decided anew each time, and prepared for a caller: some kilobytes each. Beyond that it begins
+/// anew.
+const MOST_PREPARED: usize = 32;
 
 #[derive(Debug)]
 pub struct PolicyRules {
     holder: Arc<PolicyHolder>,
     caller: PolicyCaller,
     identity: String,
-    /// A leaf lock, but for that of the facts, which are read before it is taken. Calls of tools do not come here:
-    /// what was decided about them is in the caller's view.
+    /// A leaf lock, but for that of the facts, which are read before it is taken. Calls of tools do not come here, but
+    /// for a look at what is prepared: what was decided about them for good is in the caller's view.
     decided: Mutex<Decided>,
 }
 
@@ -34,6 +38,16 @@ struct Decided {
     version: u64,
     policies: Option<Arc<CallerPolicies>>,
     verdicts: HashMap<(Action, OwnedTarget), CallerVerdict>,
+    /// By server.
+    prepared: HashMap<String, PreparedTools>,
+}
+
+/// Decisions about tools of one server, by their own names.
+#[derive(Debug)]
+struct PreparedTools {
+    /// What the tools said about themselves when these were prepared.
+    facts: Arc<ServerFacts>,
+    tools: HashMap<String, Arc<PreparedDecision>>,
 }
 
 /// What was decided about, with everything that policies may ask of it: what a tool says about itself may change.
@@ -86,7 +100,7 @@ impl PolicyRules {
             _ => {
                 let policies = Arc::new(self.holder.current().for_caller(&self.caller));
                 let renewed = Some(Arc::clone(&policies));
-                *decided = Decided { version, policies: renewed, verdicts: HashMap::new() };
+                *decided = Decided { version, policies: renewed, ..Decided::default() };
                 policies
             }
         }
@@ -124,6 +138,33 @@ impl PolicyRules {
     }
 }
 
+impl PolicyRules {
+    /// What decides about the calls of this tool. Found without an allocation when it was called before.
+    fn prepared_tool(&self, server: &str, tool: &str) -> Arc<PreparedDecision> {
+        let facts = self.holder.facts.of(server);
+        let mut decided = self.decided.lock();
+        let policies = self.renew(&mut decided);
+        let known = decided.prepared.get(server).filter(|known| Arc::ptr_eq(&known.facts, &facts));
+        if let Some(prepared) = known.and_then(|known| known.tools.get(tool)) {
+            return Arc::clone(prepared);
+        }
+        let ToolFact { hints, skills } = facts.get(tool).cloned().unwrap_or_default();
+        let target = RequestTarget::Tool { server, name: tool, hints, skills: &skills };
+        let prepared = Arc::new(policies.prepare(Action::Call, &target));
+        if decided.prepared.values().map(|known| known.tools.len()).sum::<usize>() >= MOST_PREPARED
+        {
+            decided.prepared.clear();
+        }
+        let anew = || PreparedTools { facts: Arc::clone(&facts), tools: HashMap::new() };
+        let known = decided.prepared.entry(server.to_owned()).or_insert_with(anew);
+        if !Arc::ptr_eq(&known.facts, &facts) {
+            *known = anew();
+        }
+        known.tools.insert(tool.to_owned(), Arc::clone(&prepared));
+        prepared
+    }
+}
+
 impl PolicyGrant for PolicyRules {
     fn shows(&self, what: PolicyTarget<'_>) -> bool {
         matches!(self.verdict_of(Action::List, self.target(what)), CallerVerdict::Allowed(_))
@@ -147,15 +188,21 @@ impl PolicyGrant for PolicyRules {
         what: PolicyTarget<'_>,
         request: &RequestFacts<'_>,
     ) -> Result<(), Arc<PolicyRefusal>> {
-        let target = self.target(what);
         let circumstances = Circumstances {
             arguments: request.arguments,
             now: i64::try_from(clock::seconds()).unwrap_or(i64::MAX),
             address: request.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         };
         // Without the lock: what is decided anew each time must not make others wait.
-        let decided =
-            self.policies().decide(target.use_action(), &target.borrowed(), &circumstances);
+        let decided = match what {
+            PolicyTarget::Tool { server, tool } => {
+                self.prepared_tool(server, tool).decide(&circumstances)
+            }
+            other => {
+                let target = self.target(other);
+                self.policies().decide(target.use_action(), &target.borrowed(), &circumstances)
+            }
+        };
         decided.map(drop).map_err(told)
     }
 }

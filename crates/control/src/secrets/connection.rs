@@ -1,7 +1,9 @@
 //! How a registered server is reached, and the JSON of it that is kept in the open.
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, SandboxRules, Transport};
+use trunkline_catalog::config::{
+    CallRules, NetworkRules, OnChange, RemoteKind, SandboxRules, Transport,
+};
 
 use super::error::SecretError;
 use super::mask::{SECRET_SHOWN, shown_url};
@@ -154,7 +156,7 @@ impl Connection {
             Transport::Stdio { command, args, env, cwd } => {
                 json!({"command": command, "args": args, "env": names(env), "cwd": cwd})
             }
-            Transport::Remote { url, kind, headers } => {
+            Transport::Remote { url, kind, headers, .. } => {
                 let kind = kind_word(*kind);
                 json!({"url": shown_url(url), "kind": kind, "headers": names(headers)})
             }
@@ -195,6 +197,8 @@ impl Connection {
                 url: url.clone(),
                 kind: kind_named(config.get("kind").and_then(Value::as_str))?,
                 headers: hidden(texts(config, "headers")?),
+                // Only a config file says something about it.
+                network: NetworkRules::default(),
             },
             _ => return Err(SecretError::Config("it has no command and no URL")),
         };

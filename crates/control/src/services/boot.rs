@@ -24,6 +24,7 @@ use super::live::LiveServers;
 use super::logins::{CLIENT_NAME, DOCUMENT, LoginService};
 use super::monitor::Monitor;
 use super::overview::{ListSizes, OverviewService};
+use super::policies::PolicyService;
 use super::reconcile::Reconciler;
 use super::secrets::SecretService;
 use super::servers::ServerService;
@@ -117,6 +118,7 @@ impl ControlPlane {
                 .map(|t| pepper.mac(Use::StaticToken, t)),
             admin_token: Some(admin.mac),
             without_token: settings.tokens.without_token,
+            certificates: Arc::new(settings.tokens.certificates.clone()),
             pepper: Arc::new(pepper),
             is_locked,
         };
@@ -130,6 +132,7 @@ impl ControlPlane {
         // Before anybody is served: a request in the first second must not find an empty directory.
         plane.0.loops.live.known.reload().await?;
         plane.0.skills.read_taxonomy().await?;
+        plane.policy_service().load().await?;
         let admin_token = admin.fresh.zip(admin.file);
         let is_rotating = found.next.is_some();
         Ok(StartedControlPlane { plane, admin_token, is_locked, is_rotating })
@@ -204,6 +207,13 @@ impl Wiring {
             health_urls: Mutex::default(),
             observed: Mutex::default(),
         });
+        let policies = Arc::new(PolicyService {
+            store: self.store.clone(),
+            holder: Arc::clone(&self.settings.policies),
+            keys: Arc::clone(&self.keys),
+            turn: Semaphore::new(1),
+            applied: Mutex::default(),
+        });
         let loops = Loops {
             live: Arc::clone(&self.live),
             reconciler: Arc::new(Reconciler {
@@ -211,6 +221,7 @@ impl Wiring {
                 opener: opener.clone(),
                 monitor: Arc::clone(&monitor),
                 logins: logins.clone(),
+                policies: Arc::clone(&policies),
                 background: self.background.clone(),
                 applied: Mutex::default(),
                 reviewed: Mutex::default(),

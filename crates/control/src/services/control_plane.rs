@@ -21,6 +21,7 @@ use super::live::LiveServers;
 use super::logins::LoginService;
 use super::monitor::Monitor;
 use super::overview::OverviewService;
+use super::policies::PolicyService;
 use super::reconcile::Reconciler;
 use super::reviews::{ReviewService, StoredPins};
 use super::secrets::SecretService;
@@ -153,6 +154,10 @@ impl ControlPlane {
         }
     }
 
+    pub fn policy_service(&self) -> &PolicyService {
+        &self.0.loops.reconciler.policies
+    }
+
     pub fn policies(&self) -> &Arc<PolicyHolder> {
         &self.0.settings.policies
     }
@@ -182,10 +187,11 @@ impl ControlPlane {
             anchor: wanted.anchor.clone().map(AuditAnchor::at),
             export: wanted.export.clone(),
             render,
+            export_lost: Arc::clone(audit.export_lost()),
         };
         if follower.is_needed() {
-            let audit = audit.clone();
-            background.spawn(async move { follower.run(audit.closed()).await });
+            let end = audit.end();
+            background.spawn(Box::pin(follower.run(end)));
         }
     }
 

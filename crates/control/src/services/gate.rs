@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use trunkline_gateway::{ANYONE, Admission, Allowance, Asking, Decision, Denied, Gate, Pass};
+use trunkline_gateway::{
+    ANYONE, Admission, Allowance, Asking, ClientCertificate, Decision, Denied, Gate, Pass,
+};
 
 use super::activity::RejectedLogins;
 use super::grants::{allowance, grant_of};
 use crate::access::{
-    Action, Credential, KeyId, Principal, Refusal, bearer_of, challenge, decide, label, read_label,
+    Action, Credential, KeyId, Principal, Refusal, bearer_of, challenge, decide_with, label,
+    read_label,
 };
 use crate::clock;
 use crate::issuer::IssuerKeys;
@@ -25,10 +28,15 @@ pub struct KeyGate {
 }
 
 impl KeyGate {
-    fn decide(&self, authorization: Option<&[u8]>, peer: SocketAddr) -> Result<Principal, Refusal> {
+    fn decide(
+        &self,
+        (authorization, certificate): (Option<&[u8]>, Option<&ClientCertificate>),
+        peer: SocketAddr,
+    ) -> Result<Principal, Refusal> {
         let known = self.keys.known();
         // The clock is read once per decision; a token that ends this second is judged by one time.
-        let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
+        let principal =
+            decide_with((bearer_of(authorization)?, certificate), &known, clock::seconds())?;
         if let Err(refusal) = principal.require(Action::UseMcp) {
             self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
             return Err(refusal);
@@ -83,11 +91,13 @@ pub(crate) const TOO_MANY_WRONG: &str =
 
 /// What somebody does who is not let in.
 const REMEDY: &str = "send `Authorization: Bearer KEY` with an API key (an admin makes one in the dashboard, Clients & \
-     keys, or with POST /api/v1/keys), the admin token, or an access token of the issuer";
+     keys, or with POST /api/v1/keys), the admin token, an access token of the issuer, \
+     or a client's certificate where those are taken";
 
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
-        let decided = self.decide(asking.authorization, asking.peer);
+        let shown = (asking.authorization, asking.certificate.map(|shown| &**shown));
+        let decided = self.decide(shown, asking.peer);
         let bearer = || bearer_of(asking.authorization).ok().flatten();
         // Another replica may have made the key a moment ago: the store is asked before it is refused.
         if decided == Err(Refusal::Unknown) && self.keys.may_be_new(bearer()) {
@@ -96,7 +106,7 @@ impl Gate for KeyGate {
             let peer = asking.peer;
             return Admission::Later(Box::pin(async move {
                 gate.keys.look_again().await;
-                gate.told(gate.decide(shown.as_deref(), peer), peer)
+                gate.told(gate.decide((shown.as_deref(), None), peer), peer)
             }));
         }
         if decided != Err(Refusal::NeedsKeys) {
@@ -104,9 +114,7 @@ impl Gate for KeyGate {
         }
         let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.may_come()) else {
             // Keys may have come since the first decision: a fetch hands them over before it ends.
-            return Admission::Now(
-                self.told(self.decide(asking.authorization, asking.peer), asking.peer),
-            );
+            return Admission::Now(self.told(self.decide(shown, asking.peer), asking.peer));
         };
         // The issuer may have rotated its keys: they are fetched once before the token is refused.
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
@@ -115,7 +123,7 @@ impl Gate for KeyGate {
             // At most one fetch is under way, whoever waits for it: a forged `kid` must not become
             // a flood.
             issuer.renewed().await;
-            gate.told(gate.decide(shown.as_deref(), peer), peer)
+            gate.told(gate.decide((shown.as_deref(), None), peer), peer)
         }))
     }
 
@@ -193,7 +201,12 @@ mod tests {
     fn shown(gate: &KeyGate, token: &str) -> Admission {
         let words = format!("Bearer {token}");
         let peer = ([127, 0, 0, 1], 9).into();
-        gate.admit(&Asking { authorization: Some(words.as_bytes()), path: "/mcp", peer })
+        gate.admit(&Asking {
+            authorization: Some(words.as_bytes()),
+            certificate: None,
+            path: "/mcp",
+            peer,
+        })
     }
 
     fn at_once(admission: Admission) -> Decision {

@@ -19,6 +19,8 @@ mod maintain;
 mod monitor;
 mod overview;
 mod page;
+mod policies;
+mod policy_trial;
 mod problems;
 mod reconcile;
 mod records;
@@ -55,6 +57,9 @@ pub use maintain::{
 pub use overview::OverviewService;
 pub(crate) use overview::{ListSize, Overview};
 pub use page::{Page, Paged};
+pub use policies::PolicyService;
+pub(crate) use policies::{PolicyOrigin, PolicyText};
+pub(crate) use policy_trial::{PolicyDraft, PolicyTrial, TriedDecision};
 pub use problems::store_problem;
 pub use reviews::ReviewService;
 pub(crate) use reviews::{ServerReview, WaitingReview};

@@ -72,7 +72,7 @@ impl Observations {
 
     /// Notes the status of a server. True: it is worth a record. A server that is tried in vain again and
     /// again gets one record, and one when it is back.
-    fn note_status(&mut self, id: &str, status: ServerStatus) -> bool {
+    fn note_status(&mut self, id: &str, status: ServerStatus, at: i64) -> bool {
         match status {
             // On request: what comes next begins then.
             ServerStatus::Disconnected => {
@@ -83,7 +83,7 @@ impl Observations {
             ServerStatus::Connected | ServerStatus::Degraded | ServerStatus::Error => {
                 let before = self.recorded.get(id).map(|(before, _)| *before);
                 if before != Some(status) {
-                    self.recorded.insert(id.to_owned(), (status, clock::now()));
+                    self.recorded.insert(id.to_owned(), (status, at));
                 }
                 before.unwrap_or(ServerStatus::Connected) != status
             }
@@ -164,7 +164,10 @@ impl Monitor {
             // Without stderr: events and records are read by more people than operators.
             let why = live.diagnose(entry, info.as_ref(), known.as_ref(), false);
             let why = why.map(|why| why.message);
-            if observed.note_status(&entry.id, status) || came_back {
+            // As the data plane dates it: who asks before this look and after it gets the same date.
+            let failed = info.as_ref().filter(|info| matches!(info.state, State::Failed(_)));
+            let at = failed.map_or_else(clock::now, |info| clock::at(info.since));
+            if observed.note_status(&entry.id, status, at) || came_back {
                 self.record_status(entry, status, why.clone(), came_back);
             }
             let (id, name) = (entry.id.clone(), entry.name.clone());
@@ -263,6 +266,10 @@ impl CheckedServer for MonitoredServer {
         self.live.phase_of(&self.id)
     }
 
+    fn life(&self) -> Option<u64> {
+        self.live.fleet()?.life(&self.id)
+    }
+
     fn silent_for(&self) -> Option<Duration> {
         self.live.info_of(&self.id)?.last_message.map(|at| at.elapsed())
     }
@@ -276,17 +283,20 @@ impl CheckedServer for MonitoredServer {
         directory.by_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
     }
 
-    fn set_failing(&self, is_failing: bool) {
+    fn set_failing(&self, life: u64, is_failing: bool) {
         if let Some(fleet) = self.live.fleet() {
-            let verdict = if is_failing { HealthVerdict::Failing } else { HealthVerdict::Passing };
+            let verdict = match is_failing {
+                true => HealthVerdict::Failing { life },
+                false => HealthVerdict::Passing { life },
+            };
             fleet.mark(&self.id, verdict);
         }
     }
 
-    fn condemn(&self, why: &str) {
+    fn condemn(&self, life: u64, why: &str) {
         if let Some(fleet) = self.live.fleet() {
             let why = format!("has failed too many checks in a row: {why}");
-            fleet.mark(&self.id, HealthVerdict::Useless(why));
+            fleet.mark(&self.id, HealthVerdict::Useless { life, why });
         }
     }
 

@@ -71,6 +71,7 @@ fn lock_file(store: &Path) -> Result<(File, PathBuf), StoreInUse> {
 
 /// How often a `serve` leaves its mark on a Postgres, and how long one looks for it.
 pub(super) const MARK_EVERY: Duration = Duration::from_secs(5);
+// Three marks long: one may be late.
 const LOOK_FOR: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const MARK: &str = "serve.mark";

@@ -3,13 +3,20 @@
 
 use std::time::Duration;
 
-use tokio_util::task::TaskTracker;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
 use trunkline_store::{Store, StoreError, WebSession, WebSessionEnds};
 
+use super::background::Background;
 use super::control_plane::ControlPlane;
 use crate::access::{Principal, RememberedPrincipal, recall};
 use crate::clock;
 use crate::keys::ApiKeys;
+
+/// Between two attempts to end a session in a store that does not take it.
+const END_AGAIN: Duration = Duration::from_secs(2);
+/// After half a day it is over by its age.
+const MOST_ATTEMPTS: usize = 12 * 60 * 60 / 2;
 
 /// When a session is over.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +31,7 @@ pub struct SessionAges {
 pub struct WebSessions<'a> {
     store: &'a Store,
     keys: &'a ApiKeys,
-    tasks: &'a TaskTracker,
+    background: &'a Background,
 }
 
 /// A session that the store has.
@@ -38,8 +45,7 @@ pub struct KeptSession {
 
 impl ControlPlane {
     pub fn web_sessions(&self) -> WebSessions<'_> {
-        let tasks = self.background().tasks();
-        WebSessions { store: self.store(), keys: self.keys(), tasks }
+        WebSessions { store: self.store(), keys: self.keys(), background: self.background() }
     }
 }
 
@@ -80,16 +86,34 @@ impl WebSessions<'_> {
     /// Notes that it is used.
     pub fn touch(&self, id: &str) {
         let (store, id, at) = (self.store.clone(), id.to_owned(), clock::now());
-        self.tasks.spawn(async move {
+        self.background.tasks().spawn(async move {
             // A note that is lost shortens the session at the next start, by minutes.
             drop(store.touch_web_session(&id, at).await);
         });
     }
 
+    /// Ends it in the store; returns after the first attempt. A store that does not take it is asked again: else
+    /// other replicas, or this one after a restart, would let somebody in who has signed out.
     pub async fn end(&self, id: &str) {
-        if let Err(error) = self.store.end_web_session(id).await {
-            tracing::warn!(%error, "a session of the dashboard that has ended stays in the store");
-        }
+        let (store, id) = (self.store.clone(), id.to_owned());
+        let (done, first) = oneshot::channel::<()>();
+        // A task of its own: whoever closes the browser meanwhile has signed out as well.
+        self.background.spawn_until_end(async move {
+            let mut done = Some(done);
+            for _ in 0..MOST_ATTEMPTS {
+                let Err(error) = store.end_web_session(&id).await else { return };
+                if done.take().is_some() {
+                    tracing::warn!(
+                        %error,
+                        "a session of the dashboard has ended, and the store still has it: it is asked again until it \
+                         takes it"
+                    );
+                }
+                sleep(END_AGAIN).await;
+            }
+        });
+        // An error says that the sender is gone: so ends every first attempt.
+        let _ = first.await;
     }
 }
 

@@ -1,30 +1,15 @@
 //! What the operator has decided about traces: a flag, and the variables every OpenTelemetry program
 //! reads.
 
-use std::fmt;
-
-use trunkline_http::{Url, decode, is_field_name, is_field_value};
+use trunkline_http::Url;
 
 use super::sampler::Sampler;
+use crate::otlp::{OtlpTarget, Signal};
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct TraceSettings {
-    /// Where spans are posted.
-    pub url: Url,
-    /// Sent with every request; values may be secrets.
-    pub headers: Vec<(String, String)>,
-    pub protocol: Protocol,
+    pub target: OtlpTarget,
     pub sampler: Sampler,
-    /// What is said about this program, its name among it.
-    pub resource: Vec<(String, String)>,
-}
-
-/// How spans are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Protocol {
-    #[default]
-    Protobuf,
-    Json,
 }
 
 /// Settings, and what was not understood and is left out.
@@ -33,9 +18,6 @@ pub struct Chosen {
     pub settings: TraceSettings,
     pub warnings: Vec<String>,
 }
-
-/// The variables that may hold secrets.
-pub const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
 
 /// `endpoint` is the flag's. `None`: nobody wants traces. The error is about an address or a header
 /// that cannot be used, and holds no value; anything else is a warning, as the specification asks.
@@ -59,13 +41,8 @@ pub fn choose(
             Sampler::default()
         })
     });
-    let settings = TraceSettings {
-        url,
-        headers: headers(&variable)?,
-        protocol: protocol(&variable, &mut warnings),
-        sampler: sampler.unwrap_or_default(),
-        resource: resource(&variable, &mut warnings),
-    };
+    let target = OtlpTarget::read(Signal::Traces, url, variable, &mut warnings)?;
+    let settings = TraceSettings { target, sampler: sampler.unwrap_or_default() };
     Ok(Some(Chosen { settings, warnings }))
 }
 
@@ -89,87 +66,10 @@ fn url(
     base.join(&path).map(Some).map_err(|bad| format!("the address of the collector {bad}"))
 }
 
-fn headers(variable: &impl Fn(&str) -> Option<String>) -> Result<Vec<(String, String)>, String> {
-    let mut all: Vec<(String, String)> = Vec::new();
-    for name in HEADERS {
-        let text = variable(name).unwrap_or_default();
-        let pairs = pairs(&text).ok_or_else(|| format!("{name} must be NAME=VALUE,NAME=VALUE"))?;
-        for (field, value) in pairs {
-            if !is_field_name(&field) || !is_field_value(value.as_bytes()) {
-                return Err(format!("{name} has a header that cannot be sent"));
-            }
-            all.retain(|(known, _)| !known.eq_ignore_ascii_case(&field));
-            all.push((field, value));
-        }
-    }
-    Ok(all)
-}
-
-fn protocol(variable: &impl Fn(&str) -> Option<String>, warnings: &mut Vec<String>) -> Protocol {
-    let own = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
-    let said = own.or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"));
-    match said.as_deref().map(str::trim) {
-        None | Some("http/protobuf") => Protocol::Protobuf,
-        Some("http/json") => Protocol::Json,
-        Some(_) => {
-            let what = "OTEL_EXPORTER_OTLP_PROTOCOL is neither http/protobuf nor http/json: \
-                        http/protobuf is spoken";
-            warnings.push(what.to_owned());
-            Protocol::Protobuf
-        }
-    }
-}
-
-fn resource(
-    variable: &impl Fn(&str) -> Option<String>,
-    warnings: &mut Vec<String>,
-) -> Vec<(String, String)> {
-    let mut all = vec![
-        ("service.name".to_owned(), "trunkline".to_owned()),
-        ("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-    ];
-    let said = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-    let said = pairs(&said).unwrap_or_else(|| {
-        warnings.push("OTEL_RESOURCE_ATTRIBUTES is not NAME=VALUE,…: left out".to_owned());
-        Vec::new()
-    });
-    let name = variable("OTEL_SERVICE_NAME").map(|name| ("service.name".to_owned(), name));
-    for (key, value) in said.into_iter().chain(name) {
-        all.retain(|(known, _)| *known != key);
-        all.push((key, value));
-    }
-    all
-}
-
-/// `NAME=VALUE,NAME=VALUE`; values may have escapes (`%20`). `None`: it is something else.
-fn pairs(text: &str) -> Option<Vec<(String, String)>> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts
-        .map(|part| {
-            let (name, value) = part.split_once('=')?;
-            let name = name.trim();
-            (!name.is_empty())
-                .then(|| Some((name.to_owned(), decode(value.trim()).ok()?.into_owned())))?
-        })
-        .collect()
-}
-
-/// Without the values of headers, and without a query.
-impl fmt::Debug for TraceSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Settings")
-            .field("origin", &self.url.origin().to_string())
-            .field("headers", &names)
-            .field("protocol", &self.protocol)
-            .field("sampler", &self.sampler)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::otlp::{HEADERS, Protocol};
 
     fn with(flag: Option<&str>, said: &[(&str, &str)]) -> Result<Option<Chosen>, String> {
         let flag = flag.map(|flag| Url::parse(flag).unwrap());
@@ -194,7 +94,7 @@ mod tests {
             (None, &[base, ("OTEL_TRACES_EXPORTER", "none")], None),
         ] {
             let chosen = with(flag, said).unwrap();
-            let url = chosen.map(|it| it.settings.url.to_string());
+            let url = chosen.map(|it| it.settings.target.url.to_string());
             assert_eq!(url.as_deref(), expected, "{flag:?} {said:?}");
         }
         assert!(with(None, &[(ENDPOINT, "localhost:4318")]).is_err());
@@ -210,7 +110,7 @@ mod tests {
         let chosen = with(Some("http://c/?t=canary"), &said).unwrap().unwrap();
         let expected = [("X-Key", "canary=1"), ("A", "2")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(chosen.settings.headers, expected);
+        assert_eq!(chosen.settings.target.headers, expected);
         assert!(!format!("{chosen:?}").contains("canary"), "{chosen:?}");
         for bad in ["canary", "=canary", "a=can%ZZary", "a b=canary", "a=canary%0a", "a=%ff"] {
             let what = with(Some("http://c"), &[(HEADERS[0], bad)]).unwrap_err();
@@ -224,7 +124,8 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=a,deployment.environment.name=test"),
             ("OTEL_SERVICE_NAME", "tools"),
         ];
-        let resource = |said| with(Some("http://c"), said).unwrap().unwrap().settings.resource;
+        let resource =
+            |said| with(Some("http://c"), said).unwrap().unwrap().settings.target.resource;
         let named = |of: &[(String, String)], key: &str| {
             of.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
         };
@@ -269,7 +170,8 @@ mod tests {
             ),
         ] {
             let chosen = with(Some("http://c"), said).unwrap().unwrap();
-            let got = (chosen.settings.protocol, chosen.settings.sampler, chosen.warnings.len());
+            let got =
+                (chosen.settings.target.protocol, chosen.settings.sampler, chosen.warnings.len());
             assert_eq!(
                 got,
                 (protocol, Sampler::read(sampler, None).unwrap(), warnings),

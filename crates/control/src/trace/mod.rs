@@ -13,7 +13,7 @@ mod span;
 mod tests;
 mod tracer;
 
-pub use choose::{Chosen, HEADERS, Protocol, TraceSettings, choose};
+pub use choose::{Chosen, TraceSettings, choose};
 pub use protobuf::encode as encode_protobuf;
 pub use sampler::Sampler;
 pub use span::{OtlpKind, Span};

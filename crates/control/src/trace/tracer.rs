@@ -15,6 +15,7 @@ use super::ids::Ids;
 use super::parent::Parent;
 use super::sampler::Sampler;
 use crate::net::Client;
+use crate::otlp::OtlpSender;
 
 /// Requests that wait to be told: some seconds of a busy gateway, a few megabytes at most.
 const WAITING: usize = 4_096;
@@ -49,9 +50,9 @@ impl Tracer {
     ) -> Option<Self> {
         let ids = Ids::new()?;
         let instance = "service.instance.id";
-        if !settings.resource.iter().any(|(key, _)| key == instance) {
+        if !settings.target.resource.iter().any(|(key, _)| key == instance) {
             let id = format!("{:032x}", u128::from_be_bytes(ids.trace()));
-            settings.resource.push((instance.to_owned(), id));
+            settings.target.resource.push((instance.to_owned(), id));
         }
         let (ended, waiting) = mpsc::channel(WAITING);
         let inner = Arc::new(TracerState {
@@ -63,7 +64,8 @@ impl Tracer {
             end: CancellationToken::new(),
             done: CancellationToken::new(),
         });
-        let exporter = Exporter::new(settings, client, Arc::clone(&inner.dropped));
+        let sender = OtlpSender::new(settings.target, client);
+        let exporter = Exporter::new(sender, Arc::clone(&inner.dropped));
         let (closing, end) = (inner.closing.clone(), inner.end.clone());
         let done = inner.done.clone().drop_guard();
         tasks.spawn(async move {
@@ -78,6 +80,7 @@ impl Tracer {
 
     /// Requests of which nobody gets to see a span.
     pub fn dropped(&self) -> u64 {
+        // Relaxed: a count that is only shown.
         self.0.dropped.load(Ordering::Relaxed)
     }
 

@@ -11,6 +11,7 @@ const MOST_FIELDS: usize = 150;
 const DEEPEST: usize = 3;
 /// In one list to choose from; with more, what is wanted is typed.
 const MOST_CHOICES: usize = 200;
+// Servers write both: what is longer is cut, so that a form stays readable.
 const LONGEST_TITLE: usize = 80;
 const LONGEST_DOC: usize = 600;
 

@@ -16,6 +16,8 @@ let retry;
 let pause = 1000;
 let due;
 let busy = false;
+/** Ends the fetch that is under way. */
+let request;
 let again = false;
 let isOpen = false;
 let isStale = false;
@@ -75,11 +77,12 @@ async function fetchAgain() {
     return;
   }
   busy = true;
+  request = new AbortController();
   try {
     const answer = await fetch(location.href, {
       headers: { 'x-trunkline-live': '1' },
       credentials: 'same-origin',
-      signal: AbortSignal.timeout(LONGEST_FETCH),
+      signal: AbortSignal.any([request.signal, AbortSignal.timeout(LONGEST_FETCH)]),
     });
     if (answer.status === 401) location.reload();
     isStale = !answer.ok;
@@ -161,6 +164,19 @@ function resume() {
   listen();
   renew();
 }
+
+/** A form is sent, and the page goes with it: what is asked for now may be refused, as behind a sign-out. */
+function leave() {
+  stop();
+  clearTimeout(due);
+  due = undefined;
+  request?.abort();
+  // The answer may be a download, and then the page stays.
+  retry = setTimeout(listen, AFTER_FAILURE);
+}
+
+// Last of all listeners: one that sends the form itself stays on the page.
+addEventListener('submit', (event) => event.defaultPrevented || leave());
 
 // A browser has six connections for all tabs of a site: those that nobody sees give theirs back.
 document.addEventListener('visibilitychange', () => (document.hidden ? stop() : resume()));

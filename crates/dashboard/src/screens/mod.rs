@@ -6,6 +6,9 @@ mod findings;
 mod key_limits;
 mod login;
 mod overview;
+mod policies;
+mod policy;
+mod policy_test;
 mod record;
 mod review;
 mod server;
@@ -58,6 +61,15 @@ pub(crate) async fn show(screen: Screen, request: &PageRequest<'_>) -> PageResul
         Screen::Review => review::show(request).await,
         Screen::ApproveDefinition => review::decide(request, "approve").await,
         Screen::RejectDefinition => review::decide(request, "reject").await,
+        Screen::Policies => policies::show(request).await,
+        Screen::NewPolicy => Ok(policy::empty(request)),
+        Screen::AddPolicy => policy::add(request).await,
+        Screen::TestPolicies => Ok(policy_test::empty(request)),
+        Screen::AskPolicies => policy_test::ask(request).await,
+        Screen::Policy => policy::show(request).await,
+        Screen::ChangePolicy => policy::change(request).await,
+        Screen::ConfirmPolicyRemoval => policy::confirm(request).await,
+        Screen::RemovePolicy => policy::remove(request).await,
         Screen::Activity => activity::show(request).await,
         Screen::Story => record::show(request).await,
         Screen::Clients => clients::show(request).await,

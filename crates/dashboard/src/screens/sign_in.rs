@@ -122,9 +122,12 @@ fn words(refusal: Refusal) -> &'static str {
         Refusal::Missing | Refusal::Malformed => "This is not a valid token.",
         Refusal::Key(trunkline_control::access::KeyFault::Revoked) => "This key has been revoked.",
         Refusal::Key(trunkline_control::access::KeyFault::Expired) => "This key has expired.",
-        Refusal::NoScope | Refusal::ShutOut | Refusal::NotAllowed { .. } => {
-            "This token has no access to the dashboard."
-        }
+        Refusal::NoScope
+        | Refusal::NoRole
+        | Refusal::ReservedSubject
+        | Refusal::ShutOut
+        | Refusal::NotAllowed { .. } => "This token has no access to the dashboard.",
+        Refusal::CertificateEnded => "The certificate of this browser has ended.",
         Refusal::Unknown | Refusal::Key(_) | Refusal::Jwt(_) | Refusal::NeedsKeys => {
             "Unknown token."
         }

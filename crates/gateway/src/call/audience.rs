@@ -33,6 +33,7 @@ impl Audience {
     }
 
     pub(crate) fn is_exclusive(&self) -> bool {
+        // Relaxed: it does not change once clients or servers have the audience.
         self.exclusive.load(Ordering::Relaxed)
     }
 

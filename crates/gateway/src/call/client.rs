@@ -22,6 +22,7 @@ use crate::error::CallError;
 use crate::gate::{Grant, Pass};
 use crate::limiter::AddressAccount;
 use crate::lock::{Mutex, rank};
+use crate::policy::{PolicyTarget, PolicyVerdict};
 use crate::pump::{FlushSet, Frame, LINE, Outbox};
 
 #[derive(Debug, Default)]
@@ -34,11 +35,16 @@ pub(crate) struct Client {
     joined: AtomicBool,
     // Never held while something is written: `stream` hands out a clone.
     stream: Mutex<Option<ResponseSink>, rank::ClientStream>,
+    // A question is taken out under it by whoever ends it: the answer, a cancellation or the end of
+    // the client. What follows is written after it is released.
     pub(super) questions: Mutex<Questions, rank::ClientQuestions>,
+    // Replaced as a whole: a question is checked against what the client said once.
     pub(super) abilities: Mutex<Abilities, rank::ClientAbilities>,
     /// From which level on it wants to hear what servers log; `None`: it has not said.
+    // Never held with `said`, although a stamp needs both: `stamp` copies the level first.
     level: Mutex<Option<Level>, rank::ClientLevel>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
+    // The stamp that is made of it is kept under it, so that a request does not write it again.
     said: Mutex<ClientIntroduction, rank::ClientIntroduction>,
     /// The caller's name in events and audit records.
     // Set once, when the caller is known, and read by every record without a lock.
@@ -87,6 +93,21 @@ impl Client {
 
     pub(crate) fn process(&self) -> Option<u32> {
         self.process.get().copied()
+    }
+
+    /// Another one with the same rights.
+    pub(crate) fn with_same_rights(&self) -> Self {
+        Self::restricted_to(self.grant.clone())
+    }
+
+    /// Do policies let it read this resource, by the server's own URI, so that it may be told of it? One that they
+    /// decide about at each reading is told of.
+    pub(crate) fn may_follow(&self, server: &str, uri: &str) -> bool {
+        let Some(policies) = self.grant.as_ref().and_then(|grant| grant.policies()) else {
+            return true;
+        };
+        let what = PolicyTarget::Resource { server, uri };
+        policies.shows(what) && !matches!(policies.verdict(what), PolicyVerdict::Refused(_))
     }
 
     /// May it hear what this server says outside of any call?

@@ -43,7 +43,8 @@ pub(crate) struct ReplyTo {
     pub(crate) sink: ResponseSink,
     pub(crate) request_era: RequestEra,
     pub(crate) refused: Refused,
-    /// The request as the server got it, if it may be sent again or has to be recognised when it comes again.
+    /// The request: as the server got it, if it may be sent again; as its client wrote it, if it has to be recognised
+    /// when it comes again.
     pub(crate) kept: Option<Box<[u8]>>,
     /// How often its server has asked something.
     pub(crate) rounds: u8,
@@ -128,6 +129,17 @@ impl Replay {
 }
 
 impl ReplyTo {
+    /// Keeps the request to be sent later, with `changes` made. One that its client may have to make again is also kept
+    /// as that wrote it: the server's name for a tool is not the client's.
+    pub(crate) fn keep_for_later(&mut self, message: &Message<'_>, changes: &[(Span, &[u8])]) {
+        self.replay = Some(Replay::new(message, changes));
+        if let RequestEra::Stateless(how) = &self.request_era
+            && how.can_be_asked()
+        {
+            self.kept.get_or_insert_with(|| message.bytes.into());
+        }
+    }
+
     pub(crate) fn new(
         client: Arc<Client>,
         id: Id,

@@ -33,6 +33,12 @@ impl SubscriptionQuota {
         drop(self.caller.set(Arc::clone(caller))); // a session has one caller
     }
 
+    /// Is the session subscribed to anything?
+    pub(crate) fn has_any(&self) -> bool {
+        // Relaxed: what is subscribed to at this moment was allowed at this moment.
+        self.uris.load(Ordering::Relaxed) > 0
+    }
+
     /// Room for so many resources of its caller, beside what this session may have.
     pub(crate) fn room(
         &self,
@@ -60,6 +66,8 @@ impl SubscriptionQuota {
 
 impl Drop for SubscriptionShare {
     fn drop(&mut self) {
+        // Relaxed: the counters guard no other memory. A place that is seen free a moment late is
+        // refused once.
         self.quota.uris.fetch_sub(1, Ordering::Relaxed);
         self.quota.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }

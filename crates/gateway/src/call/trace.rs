@@ -61,6 +61,8 @@ impl Trace {
         outcome: Outcome,
         took: Duration,
     ) {
+        // Relaxed: a number alone. If it were missed, the span would lack the time of the
+        // hand-over, no more.
         let handed = self.handed.load(Ordering::Relaxed);
         self.traces.ended(Followed {
             trail: self.trail,

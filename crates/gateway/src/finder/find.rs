@@ -66,8 +66,10 @@ pub(crate) const CUSTOM: &str = "custom-tools";
 
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
+    // Searches read side by side. Building it takes long: only threads that may block wait for it.
     state: RwLock<Option<IndexState>, rank::FinderIndex>,
     /// What somebody else says about servers, by id: before what they say about themselves.
+    // Held to copy or replace the `Arc`, not while the index is built.
     described: Mutex<Arc<HashMap<String, String>>, rank::ServerDescriptions>,
     /// For those who search on behalf of clients.
     turns: Turns,
@@ -113,6 +115,8 @@ impl Finder {
 
     /// True for the first who asks: nobody has read anything yet.
     pub(crate) fn begin_reading(&self) -> bool {
+        // Relaxed: the swap alone decides who is first. What is read is published by the lock of
+        // `state`.
         !self.begun.swap(true, Ordering::Relaxed)
     }
 

@@ -13,7 +13,8 @@ use crate::call::{
 };
 use crate::error::{CallError, Remedy};
 use crate::limiter::{
-    Allowance, CallerAddress, Exceeded, LimitScope, Meters, Overrun, Permit, admit,
+    Allowance, CallerAccount, CallerAddress, Exceeded, LimitScope, Limiter, Meters, Overrun,
+    Permit, admit,
 };
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
@@ -214,23 +215,63 @@ fn admitted(server: &Server, call: &ToolCall) -> Result<Permit, CallFailure> {
         address: call.address.as_ref().map(|address| &address.0.meter),
     };
     admit(meters).map_err(|exceeded| {
-        let Exceeded { scope, limit, again, words } = *exceeded;
-        limiter.count(scope, limit);
-        let who = match scope {
+        let who = match exceeded.scope {
             LimitScope::Tool => format!("tool `{}` of server `{}`", call.tool, server.key),
             LimitScope::Server => format!("server `{}`", server.key),
-            LimitScope::Address => {
-                let address = call.address.as_ref().map(|address| address.0.name.to_string());
-                address.unwrap_or_default()
-            }
-            LimitScope::Caller => {
-                account.as_ref().map(|account| account.name.to_string()).unwrap_or_default()
-            }
+            scope => sender_name(scope, account.as_deref(), call.address.as_ref()),
         };
-        let overrun = Overrun { scope, limit, who, server: None, words, again };
-        let failed = failure(FailureKind::Limited { again }, &overrun.to_string());
-        CallFailure { may_retry: true, ..failed }
+        limited(limiter, *exceeded, who)
     })
+}
+
+/// A request that counts as a call of its sender and goes to no server. It is open until this is dropped.
+#[derive(Debug)]
+pub struct CountedRequest(Permit);
+
+impl CountedRequest {
+    /// It has an answer of so many bytes.
+    pub fn charge(&self, bytes: usize) {
+        self.0.charge(bytes);
+    }
+}
+
+/// Counts a request of this caller, if no limit is reached.
+pub(super) fn count_request(
+    limiter: &Limiter,
+    caller: Option<&(Arc<[u8]>, Allowance)>,
+    address: Option<&CallerAddress>,
+) -> Result<CountedRequest, CallFailure> {
+    let account = caller.map(|(who, allowed)| limiter.caller(who, allowed));
+    let meters = Meters {
+        caller: account.as_ref().map(|account| &account.meter),
+        address: address.map(|address| &address.0.meter),
+        ..Meters::default()
+    };
+    admit(meters).map(CountedRequest).map_err(|exceeded| {
+        let who = sender_name(exceeded.scope, account.as_deref(), address);
+        limited(limiter, *exceeded, who)
+    })
+}
+
+/// The caller or the address, whichever is limited.
+fn sender_name(
+    scope: LimitScope,
+    account: Option<&CallerAccount>,
+    address: Option<&CallerAddress>,
+) -> String {
+    let name = match scope {
+        LimitScope::Address => address.map(|address| address.0.name.to_string()),
+        _ => account.map(|account| account.name.to_string()),
+    };
+    name.unwrap_or_default()
+}
+
+fn limited(limiter: &Limiter, exceeded: Exceeded, who: String) -> CallFailure {
+    let Exceeded { scope, limit, again, words } = exceeded;
+    limiter.count(scope, limit);
+    let overrun = Overrun { scope, limit, who, server: None, words, again };
+    let failed = failure(FailureKind::Limited { again }, &overrun.to_string());
+    CallFailure { may_retry: true, ..failed }
 }
 
 fn hand_over(
@@ -358,8 +399,10 @@ enum CallResponse {
 /// Where the answer to one call leaves.
 #[derive(Debug)]
 struct InternalSink {
+    // Taken out under it: of an answer, a refusal and the end only the first is told.
     sender: Mutex<Option<oneshot::Sender<CallResponse>>, rank::FleetAnswer>,
     /// When it was handed over to its server.
+    // Written where the call is sent, read after its answer.
     handed: Arc<Mutex<Option<Instant>, rank::FleetHanded>>,
     parent: Option<String>,
     asked: Option<String>,

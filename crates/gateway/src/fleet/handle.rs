@@ -18,20 +18,21 @@ use trunkline_wire::encode;
 
 use crate::embedder::Embedder;
 use crate::finder::{SearchQuery, SearchResult};
-use crate::fleet::call::{self, CallFailure, ToolAnswer, ToolCall};
+use crate::fleet::call::{self, CallFailure, CountedRequest, ToolAnswer, ToolCall};
 use crate::fleet::info::{CustomInfo, Offer, ServerInfo, info};
 use crate::fleet::retired::{Retired, open_calls, wait_for_calls};
 use crate::fleet::served_list::ServedList;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
-use crate::limiter::LimitedCalls;
+use crate::limiter::{Allowance, CallerAddress, LimitedCalls};
+use crate::limits::END_OF_INPUT;
 use crate::pins::PinnedEntry;
 use crate::registry::{Registry, Views, read_tools};
 use crate::result_scan::ResultScans;
 use crate::scanner::ServerFindings;
 use crate::upstream::{
-    LifeVerdict, Server, Services, Supervisor, ToolAnnotations, pinned_entry, reconsider_pins,
-    set_on_change, supervise,
+    LifeVerdict, Server, Services, Supervisor, ToolAnnotations, condemn_life, expect_anew,
+    pinned_entry, reconsider_pins, set_failing, set_on_change, supervise,
 };
 
 /// All clones are handles on one fleet.
@@ -46,6 +47,8 @@ pub struct Fleet {
     /// `clientInfo` of calls from inside.
     info: Arc<[u8]>,
     /// Held during a change: two changes at once would start servers twice.
+    // Above all other locks: servers are started, replaced and dismissed under it. No call takes
+    // it.
     changing: Arc<Mutex<(), rank::FleetChange>>,
     /// What each kind of client is served.
     pub(crate) views: Arc<Views>,
@@ -61,17 +64,18 @@ pub struct Applied {
     pub kept: Vec<String>,
 }
 
-/// What a health check outside the gateway has found out about a server.
+/// What a health check outside the gateway has found out about a server, most often about one life of it
+/// (`Fleet::life`): a verdict that comes when the next one is up does not concern that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthVerdict {
     /// It is well: if it is in a pause before its next start, that ends.
     Well,
     /// It fails its health checks: its calls are refused at once until it passes one or is replaced.
-    Failing,
+    Failing { life: u64 },
     /// It passes its health checks.
-    Passing,
+    Passing { life: u64 },
     /// It is of no use; why, completing "server X …". It is connected to or started again.
-    Useless(String),
+    Useless { life: u64, why: String },
 }
 
 impl Fleet {
@@ -109,9 +113,9 @@ impl Fleet {
 
     /// Makes these the servers and custom tools, after a change by a user: servers that are down are
     /// tried again. A server that would be started in the same way keeps running, with its calls.
-    /// Calls to servers that go end at once.
+    /// Servers that go get as long to end their calls as at the end of a runtime.
     pub fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
-        let applied = self.apply_within(servers, custom, Duration::ZERO);
+        let applied = self.apply_within(servers, custom, END_OF_INPUT.drain);
         let servers = self.registry.servers();
         servers.iter().for_each(|server| server.try_again());
         applied
@@ -187,6 +191,16 @@ impl Fleet {
         self.services.limiter.limited_calls()
     }
 
+    /// Counts a request that goes to no server as a call of whoever makes it: `caller` and `address` are those of a
+    /// `ToolCall`.
+    pub fn count_request(
+        &self,
+        caller: Option<&(Arc<[u8]>, Allowance)>,
+        address: Option<&CallerAddress>,
+    ) -> Result<CountedRequest, CallFailure> {
+        call::count_request(&self.services.limiter, caller, address)
+    }
+
     /// How often each server was not called because of its limits or its tools', by id.
     pub fn limited_servers(&self) -> Vec<(String, u64)> {
         let servers = self.registry.servers();
@@ -197,11 +211,6 @@ impl Fleet {
     /// How often each caller was refused because of its limits, by `Pass::who`.
     pub fn limited_callers(&self) -> Vec<(Arc<[u8]>, u64)> {
         self.services.limiter.limited_callers()
-    }
-
-    /// Are requests traced?
-    pub(crate) fn is_traced(&self) -> bool {
-        self.services.observers.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<Server>> {
@@ -230,6 +239,9 @@ impl Fleet {
     /// id.
     pub fn reconnect(&self, id: &str) -> bool {
         let Some(server) = self.find(id) else { return false };
+        if expect_anew(&server) {
+            self.registry.changed();
+        }
         // Relaxed: the swap alone decides who starts the supervisor.
         if server.signals.is_attended.swap(true, Ordering::Relaxed) {
             server.insist();
@@ -240,17 +252,22 @@ impl Fleet {
         true
     }
 
+    /// Which of its lives a server has: another number each time it is started or connected to. `None`: it does not run.
+    pub fn life(&self, id: &str) -> Option<u64> {
+        self.find(id)?.connection().map(|connection| connection.health.life())
+    }
+
     /// Applies a health verdict to a server. False: no server has this id.
     pub fn mark(&self, id: &str, verdict: HealthVerdict) -> bool {
         let Some(server) = self.find(id) else { return false };
         match verdict {
             HealthVerdict::Well => server.try_again(),
-            HealthVerdict::Failing => server.set_failing(true),
-            HealthVerdict::Passing => server.set_failing(false),
-            HealthVerdict::Useless(why) if self.supervisor.restarts(&server) => {
-                server.condemn(LifeVerdict::Useless(why));
+            HealthVerdict::Failing { life } => set_failing(&server, life, true),
+            HealthVerdict::Passing { life } => set_failing(&server, life, false),
+            HealthVerdict::Useless { life, why } if self.supervisor.restarts(&server) => {
+                condemn_life(&server, life, LifeVerdict::Useless(why));
             }
-            HealthVerdict::Useless(_) => {} // it would not be started again
+            HealthVerdict::Useless { .. } => {} // it would not be started again
         }
         true
     }
@@ -299,9 +316,9 @@ impl Fleet {
         Retired::new(pending, done)
     }
 
-    /// Waits until the thread that moves bytes has looked up from its work: until then nothing of the gateway moves.
+    /// Waits until the threads that move bytes have looked up from their work: until then something of the gateway does not move.
     pub async fn moves(&self) {
-        self.supervisor.pump.answers().await;
+        self.supervisor.pumps.answer().await;
     }
 
     /// Pings a server; any answer will do. It counts as no call, and proves only that the server

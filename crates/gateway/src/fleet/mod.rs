@@ -7,7 +7,7 @@ mod private;
 mod retired;
 mod served_list;
 
-pub use call::{CallFailure, FailureKind, ToolAnswer, ToolCall};
+pub use call::{CallFailure, CountedRequest, FailureKind, ToolAnswer, ToolCall};
 pub use handle::{Applied, Fleet, HealthVerdict};
 pub use info::{CustomInfo, Offer, OfferMark, PastFailure, ServerInfo, ToolInfo};
 pub use private::{PrivateProcess, Restarted};

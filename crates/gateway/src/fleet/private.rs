@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::fleet::handle::Fleet;
 use crate::fleet::info::{ServerInfo, info};
-use crate::upstream::{LifeVerdict, Server, State};
+use crate::upstream::{LifeVerdict, Server, State, condemn};
 
 /// A process of a server that one client has for itself (`"share": "per-session"`).
 #[derive(Clone, Debug)]
@@ -36,13 +36,14 @@ impl Fleet {
         self.own_processes(id).into_iter().map(own).collect()
     }
 
-    /// Restarts a server because a person wants it: that is no failure. Calls that it has end as when it fails. `None`:
+    /// Restarts a server because a person wants it: that is no failure. Calls that it has may end first,
+    /// for as long as at the end of a runtime; new ones wait for the next process. `None`:
     /// no server has this id.
     pub fn restart(&self, id: &str) -> Option<Restarted> {
         let server = self.find(id)?;
         let own = self.own_processes(id);
-        own.iter().for_each(|process| process.signals.dismiss_for_another());
-        let has_run = server.condemn(LifeVerdict::Restarted);
+        own.iter().for_each(|process| process.signals.dismiss_for_another(LifeVerdict::Restarted));
+        let has_run = condemn(&server, LifeVerdict::Restarted);
         let sleeps = !has_run && server.status().state == State::Idle;
         if sleeps && own.is_empty() {
             return Some(Restarted::Asleep);

@@ -16,8 +16,8 @@ use crate::call::ResponseSink;
 use crate::front::client_lines::{ClientLines, LastLine};
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, SOCKET_CLIENT_BYTES, ShutdownGrace};
-use crate::pump::{FlushSet, Frame, Outbox, Pump, Sink};
-use crate::session::{Session, SessionContext, abandon, end_calls};
+use crate::pump::{FlushSet, Frame, Outbox, Pump, Pumps, Sink};
+use crate::session::{Session, SessionContext, abandon_unflushed, end_calls};
 
 /// A client that has connected and said who it is.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
     mut orders: mpsc::Receiver<SocketOrder>,
     context: Arc<SessionContext>,
     message_limit: usize,
-    pump: &Pump,
+    pumps: &Pumps,
     finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let mut signals = Signals::new(OnHangup::Reload)?;
@@ -78,7 +78,7 @@ pub(crate) async fn serve(
         tokio::select! {
             order = orders.recv() => match order {
                 Some(SocketOrder::Attach(client)) => {
-                    let scene = (Arc::clone(&context), message_limit, pump.clone());
+                    let scene = (Arc::clone(&context), message_limit, pumps.for_client().clone());
                     let heard = farewell.subscribe();
                     clients.spawn(async move {
                         if let Err(error) = receive(client, scene, heard).await {
@@ -95,7 +95,7 @@ pub(crate) async fn serve(
             },
             Some(_) = clients.join_next() => {}
             () = signals.any() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
-            () = pump.ended() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
+            () = pumps.ended() => break RuntimeFarewell { grace: SIGNALLED, last_line: END },
         }
     };
     // Whoever sends orders learns that nobody can be attached any more.
@@ -206,6 +206,8 @@ async fn attend(
             ended.cancelled().await;
             session.client.idle().await;
         }
+        // An answer that the client has not taken yet is no less lost than one that has not come.
+        outbox.flushed(grace.drain).await;
     };
     let has_gone = tokio::select! {
         () = calls_ended(served, grace, &mut farewell) => false,
@@ -215,16 +217,18 @@ async fn attend(
     source.forget();
     tasks.shutdown().await;
     // Only at the very end: other clients may still wait for answers through the pipes that it closes.
+    let mut touched = FlushSet::default();
     if last.is_some() && !is_dismissed && !has_gone {
-        abandon(&session.client); // the client is there: it is told that the runtime ends
+        abandon_unflushed(&session.client, &mut touched); // the client is there: it is told that the runtime ends
     } else {
-        let mut touched = FlushSet::default();
         end_calls(&session.client, &mut touched);
-        touched.flush();
     }
+    // In one write with the errors: a client answers them at once, and its front must know by then that nobody reads
+    // here any more.
     if let Some(last) = last {
         tell(&outbox, last.last_line);
     }
+    touched.flush();
     outbox.flushed(LAST_FLUSH).await;
     session.end();
     outbox.close();

@@ -11,7 +11,7 @@ use crate::call::ResponseSink;
 use crate::front::client_lines::{ClientLines, LastLine};
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
-use crate::pump::{Outbox, Pump, Sink};
+use crate::pump::{Outbox, Pumps, Sink};
 use crate::session::{Session, abandon};
 use crate::stream::Input;
 
@@ -20,7 +20,7 @@ use crate::stream::Input;
 pub(crate) async fn serve(
     session: Arc<Session>,
     message_limit: usize,
-    pump: &Pump,
+    pumps: &Pumps,
     finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let (stdin, stdout) = (Input::stdin()?, Sink::stdout()?);
@@ -29,6 +29,7 @@ pub(crate) async fn serve(
     let mut tasks = JoinSet::new();
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();
+    let pump = pumps.for_client();
     outbox.connect(stdout, pump);
     let sink: ResponseSink = Arc::new(outbox.clone());
     session.client.set_stream(Some(sink.clone()));
@@ -41,14 +42,14 @@ pub(crate) async fn serve(
         () = ended.cancelled() => END_OF_INPUT,
         () = signals.any() => SIGNALLED,
         () = outbox.closed() => END_OF_INPUT,
-        () = pump.ended() => SIGNALLED,
+        () = pumps.ended() => SIGNALLED,
     };
     session.close_listeners(); // subscriptions would never become idle
     tokio::select! {
         _ = timeout(grace.drain, session.client.idle()) => {}
         () = outbox.closed() => {}
         () = signals.any() => grace = SIGNALLED,
-        () = pump.ended() => {} // nothing more will be answered
+        () = pumps.ended() => {} // nothing more will be answered
     }
     source.forget();
     announcer.abort(); // all servers go now, which is no news to a client

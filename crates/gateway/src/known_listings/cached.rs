@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use trunkline_catalog::ListKind;
-use trunkline_wire::{elements, member};
+use trunkline_wire::{elements, member, members};
 
 use crate::known_listings::KnownListing;
 
@@ -22,6 +22,8 @@ pub struct CachedRecord {
     pub key: String,
     pub identity: Option<String>,
     pub protocol: String,
+    /// The capabilities of clients that the server was told of when it listed this.
+    pub client_capabilities: Vec<String>,
     /// How many tools, resources, templates and prompts; `None`: its lists are not remembered.
     pub counts: Option<[usize; ListKind::ALL.len()]>,
     /// Seconds since 1970.
@@ -43,10 +45,13 @@ impl CachedRecord {
             }
             counts
         });
+        let told = members(&content.told).map(|(name, _)| name.into_owned());
+        let client_capabilities = told.collect();
         Self {
             key: known.key,
             identity: content.identity,
             protocol: content.protocol,
+            client_capabilities,
             counts,
             first_seen: known.first_seen,
             last_seen: known.last_seen,

@@ -1,4 +1,5 @@
-//! `EntryId`: which entry of a config a record belongs to, by what the entry starts or connects to.
+//! `EntryId`: which entry of a config a record belongs to, by what the entry starts or connects to; `RecordId`: that,
+//! and for which clients the server listed.
 
 use ring::digest::{Context, SHA256};
 use trunkline_catalog::config::{Secrets, Transport};
@@ -37,10 +38,41 @@ impl EntryId {
         Self(hex(digest.finish().as_ref()))
     }
 
+    /// The name of a file for it, without an ending.
+    pub(crate) fn file_stem(&self) -> &str {
+        &self.0
+    }
+
+    /// The record for clients that can do this; `None`: for many clients, told of everything.
+    pub(crate) fn for_clients(&self, told: Option<&[u8]>) -> RecordId {
+        let Some(told) = told else { return RecordId(self.0.clone()) };
+        let digest = hex(ring::digest::digest(&SHA256, told).as_ref());
+        RecordId(format!("{}{SEPARATOR}{digest}", self.0))
+    }
+
+    /// Is this the name of one of its records?
+    pub(super) fn has_record(&self, file_stem: &str) -> bool {
+        entry_part(file_stem) == self.0
+    }
+}
+
+/// Which record of an entry: a server may list by what its clients can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordId(String);
+
+impl RecordId {
     /// The name of its file, without an ending.
     pub(crate) fn file_stem(&self) -> &str {
         &self.0
     }
+}
+
+/// Stands between the entry and the clients in the name of a file.
+const SEPARATOR: char = '-';
+
+/// The entry in the name of a record.
+pub(super) fn entry_part(file_stem: &str) -> &str {
+    file_stem.split(SEPARATOR).next().unwrap_or_default()
 }
 
 fn sorted_names(pairs: &[(String, String)]) -> Vec<&str> {
@@ -73,7 +105,12 @@ mod tests {
     }
 
     fn remote(url: &str) -> Transport {
-        Transport::Remote { url: url.to_owned(), kind: RemoteKind::Detect, headers: Vec::new() }
+        Transport::Remote {
+            url: url.to_owned(),
+            kind: RemoteKind::Detect,
+            headers: Vec::new(),
+            network: Default::default(),
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! `KnownListings`: the records in a directory of the user, one file for each entry. Other processes may read
-//! and write them at the same time: a file is replaced as a whole.
+//! `KnownListings`: the records in a directory of the user, one file each. Other processes may read and write
+//! them at the same time: a file is replaced as a whole.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -13,9 +14,12 @@ use std::time::{Duration, SystemTime};
 use tokio_util::task::TaskTracker;
 
 use crate::known_listings::cached::{CachedListing, CachedRecord};
+use crate::known_listings::entry::entry_part;
 use crate::known_listings::record::UnreadRecord;
-use crate::known_listings::{EntryId, KnownListing};
-use crate::limits::{LARGEST_RECORD, REMEMBERED_BYTES, REMEMBERED_LISTINGS, STALE_TEMPORARY};
+use crate::known_listings::{EntryId, KnownListing, RecordId};
+use crate::limits::{
+    LARGEST_RECORD, RECORDS_PER_ENTRY, REMEMBERED_BYTES, REMEMBERED_LISTINGS, STALE_TEMPORARY,
+};
 use crate::own_files::{check_owner, is_absent, read_bounded};
 
 #[derive(Debug)]
@@ -24,6 +28,7 @@ pub struct KnownListings {
     /// When the config last changed: what was heard before may be of other values of the same variables.
     config_changed: Option<SystemTime>,
     /// That nothing can be written was logged.
+    // Relaxed where it is used: the swap alone decides who logs it.
     complained: AtomicBool,
     /// Records that are being written.
     writes: TaskTracker,
@@ -53,14 +58,33 @@ impl KnownListings {
         self.config_changed
     }
 
-    /// What is remembered of this entry. A file that cannot be used is as good as none.
-    pub(crate) fn read(&self, entry: &EntryId) -> Option<KnownListing> {
-        let path = self.path(entry);
+    /// What is remembered there. A file that cannot be used is as good as none.
+    pub(crate) fn read(&self, record: &RecordId) -> Option<KnownListing> {
+        self.read_file(&self.path(record))
+    }
+
+    /// What is remembered of this entry for whichever clients, but not in the record `except`; the newest first.
+    pub(crate) fn read_others(
+        &self,
+        entry: &EntryId,
+        except: Option<&RecordId>,
+    ) -> Vec<KnownListing> {
+        let mut files = self.records().unwrap_or_default();
+        files.retain(|file| {
+            let stem = file.stem();
+            entry.has_record(stem) && except.is_none_or(|except| except.file_stem() != stem)
+        });
+        files.sort_by_key(|file| Reverse(file.changed));
+        let newest = files.iter().take(RECORDS_PER_ENTRY);
+        newest.filter_map(|file| self.read_file(&file.path)).collect()
+    }
+
+    fn read_file(&self, path: &Path) -> Option<KnownListing> {
         let ignored = |why: &str| {
             let path = path.display();
             tracing::warn!("what is remembered of a server in {path} is ignored: {why}");
         };
-        match self.check_directory().and_then(|()| read_bounded(&path, LARGEST_RECORD)) {
+        match self.check_directory().and_then(|()| read_bounded(path, LARGEST_RECORD)) {
             Ok(bytes) => match KnownListing::read(&bytes) {
                 Ok(known) => Some(known),
                 Err(UnreadRecord::Outdated) => None, // it is written anew when its server has run
@@ -77,10 +101,10 @@ impl KnownListings {
         }
     }
 
-    /// Replaces what is remembered of this entry, without anybody waiting for it.
-    pub(crate) fn write_soon(self: &Arc<Self>, entry: EntryId, listing: KnownListing) {
+    /// Replaces a record, without anybody waiting for it.
+    pub(crate) fn write_soon(self: &Arc<Self>, record: RecordId, listing: KnownListing) {
         let listings = Arc::clone(self);
-        drop(self.writes.spawn_blocking(move || listings.write(&entry, &listing)));
+        drop(self.writes.spawn_blocking(move || listings.write(&record, &listing)));
     }
 
     /// Waits for what is being written. A runtime that ends forgets work that no thread has begun: a command that
@@ -90,9 +114,9 @@ impl KnownListings {
         self.writes.wait().await;
     }
 
-    /// Replaces what is remembered of this entry. Blocks: not for the threads that move messages.
-    pub(crate) fn write(&self, entry: &EntryId, listing: &KnownListing) {
-        if let Err(error) = self.replace(entry, listing)
+    /// Replaces a record. Blocks: not for the threads that move messages.
+    pub(crate) fn write(&self, record: &RecordId, listing: &KnownListing) {
+        if let Err(error) = self.replace(record, listing)
             && !self.complained.swap(true, Ordering::Relaxed)
         {
             let directory = self.directory.display();
@@ -169,16 +193,16 @@ impl KnownListings {
         check_owner(&fs::metadata(&self.directory)?)
     }
 
-    fn path(&self, entry: &EntryId) -> PathBuf {
-        self.directory.join(entry.file_stem()).with_extension(RECORD)
+    fn path(&self, record: &RecordId) -> PathBuf {
+        self.directory.join(record.file_stem()).with_extension(RECORD)
     }
 
-    fn replace(&self, entry: &EntryId, listing: &KnownListing) -> io::Result<()> {
+    fn replace(&self, record: &RecordId, listing: &KnownListing) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.check_directory()?;
-        let temporary = self.directory.join(temporary_name(entry));
+        let temporary = self.directory.join(temporary_name(record));
         let written = write_new(&temporary, &bounded_record(listing))
-            .and_then(|()| fs::rename(&temporary, self.path(entry)));
+            .and_then(|()| fs::rename(&temporary, self.path(record)));
         if written.is_err() {
             drop(fs::remove_file(&temporary)); // it may not be there
         }
@@ -186,15 +210,23 @@ impl KnownListings {
         self.remove_oldest()
     }
 
-    /// Keeps as many records and bytes as there may be: the oldest go.
+    /// Keeps as many records and bytes as there may be, of an entry and of all: the oldest go.
     fn remove_oldest(&self) -> io::Result<()> {
         let mut records = self.records()?;
         records.sort_by_key(|file| Reverse(file.changed));
-        let mut bytes: u64 = 0;
-        for (place, file) in records.into_iter().enumerate() {
-            bytes = bytes.saturating_add(file.bytes);
-            if place >= REMEMBERED_LISTINGS || bytes > REMEMBERED_BYTES {
-                drop(fs::remove_file(file.path)); // another process may have removed it
+        let (mut kept, mut bytes): (usize, u64) = (0, 0);
+        let mut of_entry: HashMap<&str, usize> = HashMap::new();
+        for file in &records {
+            let siblings = of_entry.entry(entry_part(file.stem())).or_default();
+            let is_kept = *siblings < RECORDS_PER_ENTRY
+                && kept < REMEMBERED_LISTINGS
+                && bytes.saturating_add(file.bytes) <= REMEMBERED_BYTES;
+            if is_kept {
+                *siblings += 1;
+                kept += 1;
+                bytes = bytes.saturating_add(file.bytes);
+            } else {
+                drop(fs::remove_file(&file.path)); // another process may have removed it
             }
         }
         Ok(())
@@ -205,6 +237,12 @@ struct RecordFile {
     changed: SystemTime,
     bytes: u64,
     path: PathBuf,
+}
+
+impl RecordFile {
+    fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
 }
 
 /// The record as it is written: without its lists if these are longer than a record may be.
@@ -221,10 +259,11 @@ fn bounded_record(listing: &KnownListing) -> Vec<u8> {
 }
 
 /// Unlike any other of this process or another one.
-fn temporary_name(entry: &EntryId) -> String {
+fn temporary_name(record: &RecordId) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: the numbers have to differ, not to be ordered.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{}-{number}.{TEMPORARY}", entry.file_stem(), std::process::id())
+    format!("{}-{}-{number}.{TEMPORARY}", record.file_stem(), std::process::id())
 }
 
 /// Not flushed to the disk: a record that a power failure damages is found to be damaged.
@@ -263,7 +302,11 @@ mod tests {
         }
     }
 
-    fn entry(number: usize) -> EntryId {
+    fn entry(number: usize) -> RecordId {
+        entry_id(number).for_clients(None)
+    }
+
+    fn entry_id(number: usize) -> EntryId {
         let (command, args) = ("x".to_owned(), vec![number.to_string()]);
         let transport = Transport::Stdio { command, args, env: vec![], cwd: None };
         EntryId::of("s", &transport, &Secrets::new())
@@ -336,6 +379,32 @@ mod tests {
         assert_eq!(fs::read_dir(&known.directory).unwrap().count(), REMEMBERED_LISTINGS);
         assert_eq!(known.read(&entry(0)), None);
         assert!(known.read(&entry(REMEMBERED_LISTINGS + 3)).is_some());
+    }
+
+    #[test]
+    fn each_kind_of_client_has_a_record_and_the_oldest_of_an_entry_goes() {
+        let scratch = Scratch::new("kinds");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        let kind = |number: usize| format!(r#"{{"x":{number}}}"#).into_bytes();
+        let record = |number: usize| match number {
+            0 => entry(1),
+            _ => entry_id(1).for_clients(Some(&kind(number))),
+        };
+        known.write(&entry(2), &listing("another entry"));
+        for number in 0..=RECORDS_PER_ENTRY {
+            known.write(&record(number), &listing(&number.to_string()));
+            let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64 + 1);
+            let file = File::options().write(true).open(known.path(&record(number))).unwrap();
+            file.set_modified(long_ago).unwrap();
+        }
+        known.write(&entry(3), &listing("one more"));
+        assert_eq!(known.read(&record(0)), None, "the oldest of its entry");
+        let others = known.read_others(&entry_id(1), Some(&record(2)));
+        let expected = (1..=RECORDS_PER_ENTRY).rev().filter(|number| *number != 2);
+        let expected: Vec<_> = expected.map(|number| listing(&number.to_string())).collect();
+        assert_eq!(others, expected, "the newest first, and of this entry only");
+        assert_eq!(known.read(&record(2)), Some(listing("2")));
+        assert!(known.read(&entry(2)).is_some() && known.read(&entry(3)).is_some());
     }
 
     #[test]

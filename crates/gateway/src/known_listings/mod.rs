@@ -1,8 +1,8 @@
 //! What servers said and listed when they last ran, remembered in files of the user: clients are answered
 //! before servers have started.
 //!
-//! One record for each entry of a config: what the server said in its handshake, and its lists as it wrote
-//! them.
+//! For each entry of a config, and each kind of client that its server was told of, one record: what the server
+//! said in its handshake, and its lists as it wrote them.
 
 mod cached;
 mod entry;
@@ -10,6 +10,6 @@ mod files;
 mod record;
 
 pub use cached::{CachedListing, CachedRecord};
-pub(crate) use entry::EntryId;
+pub(crate) use entry::{EntryId, RecordId};
 pub use files::KnownListings;
 pub(crate) use record::{Content, KnownListing, Pages};

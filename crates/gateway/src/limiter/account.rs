@@ -26,6 +26,8 @@ pub struct Allowance {
 pub(crate) struct CallerAccount {
     pub(crate) name: Arc<str>,
     pub(crate) meter: Arc<Meter>,
+    // Relaxed where they are used: each limit is a number alone. A caller that reads the old one is
+    // let in or refused once more by it.
     sessions: AtomicUsize,
     connections: Places,
     subscriptions: Places,
@@ -156,6 +158,8 @@ impl CallerAccount {
 
     /// Would nobody notice if it were made anew?
     pub(super) fn is_unused(&self, now: u64) -> bool {
+        // Relaxed: nobody holds the account when this is asked (`forget_unused`), so nothing
+        // changes beside it.
         self.meter.is_unused(now)
             && self.connections.held.load(Ordering::Relaxed) == 0
             && self.subscriptions.held.load(Ordering::Relaxed) == 0

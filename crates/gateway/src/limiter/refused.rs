@@ -127,6 +127,7 @@ impl RefusedCounts {
         let rows = SCOPES.iter().zip(&self.0);
         let each = rows.flat_map(|(scope, row)| LIMITS.iter().zip(row).map(move |it| (scope, it)));
         let counted = each.map(|(scope, (limit, count))| {
+            // Relaxed: figures that are only shown; they need not be of one moment.
             let count = count.load(Ordering::Relaxed);
             (*scope, *limit, LimitedCalls { scope: scope.name(), limit: limit.name(), count })
         });

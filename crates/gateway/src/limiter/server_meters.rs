@@ -14,6 +14,8 @@ use crate::lock::{Mutex, rank};
 #[derive(Debug, Default)]
 pub(crate) struct ServerMeters {
     pub(crate) own: Arc<Meter>,
+    // Held for the look-ups of one listing while a view is assembled, and by calls without a view;
+    // the others find their meter in its snapshot.
     tools: Mutex<KnownTools, rank::ServerMeters>,
 }
 

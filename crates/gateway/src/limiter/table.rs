@@ -20,6 +20,8 @@ use crate::lock::{Mutex, rank};
 
 #[derive(Debug, Default)]
 pub(crate) struct Limiter {
+    // Taken when a session or connection begins, never by a call. Nothing is dropped under it but
+    // unused accounts.
     accounts: Mutex<Accounts, rank::LimiterAccounts>,
     pub(crate) refused: RefusedCounts,
 }

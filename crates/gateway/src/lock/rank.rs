@@ -1,7 +1,8 @@
 //! The order of the gateway's locks, as a table. A thread that holds one may take those below it.
 //!
-//! Most are leaves: nothing else is locked while they are held. They stand as far down as what is
-//! dropped or called under them allows. A new lock gets a row, and a reason.
+//! Most are leaves: nothing else is locked while they are held, and their rows say what they guard.
+//! They stand as far down as what is dropped or called under them allows. A new lock gets a row,
+//! and a reason.
 
 /// A place in the table.
 pub(crate) trait Rank {
@@ -42,7 +43,7 @@ ranks! {
     HttpSessions
     /// Both tables of sessions are looked at together.
     SseSessions
-    /// A leaf.
+    /// Guards the list of open connections; a copy is swept and closed, never the list.
     HttpConns
     /// A session's own processes are found or started under it.
     SessionPrivates
@@ -64,57 +65,63 @@ ranks! {
     ListenerFollowed
     /// A view is assembled under it from the registry and every server in it.
     ViewCurrent
+    /// The index reads servers' lists and descriptions under it, and asks policies, which look at the servers that are wanted.
+    FinderIndex
     /// The servers that are wanted are looked at under it.
     RegistryWanted
-    /// The index reads servers' lists and descriptions under it.
-    FinderIndex
-    /// A leaf.
+    /// Guards what others say about servers; it is replaced as a whole.
     ServerDescriptions
 
     // One server: leaves, above calls because connections may be dropped under them.
-    /// A leaf.
+    /// Guards which tools of a server are shown.
     ServerFilter
-    /// A leaf.
+    /// Guards the limits and meters of a server's tools; most calls find their meter in a snapshot.
     ServerMeters
-    /// A leaf.
+    /// Guards which warnings about its listings were logged.
     ServerWarnings
-    /// A leaf.
+    /// What is remembered is chosen under it.
+    ServerKinds
+    /// Guards the connection that a server has now, and what it lists there.
     ServerLive
-    /// A leaf.
+    /// Guards the connection before the present one, until its subscriptions are taken over.
     ServerBefore
-    /// A leaf.
+    /// Guards how often a server has failed in a row.
     ServerBreaker
-    /// A leaf.
+    /// Guards whose stderr is shown: that of the process that started last.
     ServerStderr
-    /// A leaf.
+    /// Guards what a server offered when it was last there, while it is expected back.
     ServerKept
-    /// A leaf.
+    /// Guards what a server offered when it was given up.
+    ServerGivenUp
+    /// Guards the capabilities for which the kept lists were listed.
     ServerListedFor
-    /// A leaf.
+    /// Guards how the lists of a client's own process differ from those that it is shown.
+    ServerCompared
+    /// Guards why a life of a server is to end, and which life.
     ServerVerdict
-    /// A leaf.
+    /// Guards what stays in memory of the record of a server's last run.
     RememberedListing
-    /// A leaf.
+    /// Guards the pins that could not be saved.
     UnkeptPins
-    /// A leaf.
+    /// Guards what is known of the era of a process.
     KnownEra
-    /// A leaf.
+    /// Guards how a server in the network was last spoken to.
     SpokenDialect
 
     // Calls on their way to a server.
     /// A request is sent under it: its acknowledgement may come at once.
     ListenTurn
-    /// A leaf.
+    /// Guards the ids of the `subscriptions/listen` requests that a server has acknowledged last.
     TakenListens
-    /// A request is sent under it.
+    /// Guards the request that follows the lists of a server, until its task takes it over.
     ListenRequest
     /// Calls are handed to a server under it, one after the other.
     Turnstile
     /// A call is opened in its client under it.
     WaitingCalls
-    /// A leaf.
+    /// Guards the connection that waiting calls are sent on.
     WaitQueueConnection
-    /// A leaf, above calls because a call is kept behind it.
+    /// Guards the answers of a round; above calls because a call is kept behind it.
     InputRound
     /// A parked call is taken out of the open calls under it, and answered.
     ParkedCall
@@ -126,21 +133,21 @@ ranks! {
     // The client of a call.
     /// The clients of a server are looked for while its calls are looked at.
     Audience
-    /// A leaf.
+    /// Guards the questions that a client has not answered; who takes one out answers its server.
     ClientQuestions
     /// A call is opened and taken out while its server or its queue is locked.
     ClientCalls
-    /// A leaf.
+    /// Guards what a client can be asked for.
     ClientAbilities
-    /// A leaf.
+    /// Guards where messages to a client leave that belong to no call; nothing is written under it.
     ClientStream
-    /// A leaf.
+    /// Guards the log level that a client wants.
     ClientLevel
-    /// A leaf.
+    /// Guards what a client said in `initialize`, and the stamp that is made of it.
     ClientIntroduction
-    /// A leaf.
+    /// Guards which server has a task, and whose it is.
     TaskOwners
-    /// A leaf.
+    /// Guards who is subscribed to which resource of a server.
     Subscriptions
 
     // Where answers leave: a message is put into an outbox under each of these.
@@ -158,23 +165,23 @@ ranks! {
     ResumableStream
     /// A leaf: the connection's reader waits for it.
     ConnReply
-    /// A leaf.
+    /// Guards where the answer to a call of the control plane goes; who takes it out answers.
     FleetAnswer
-    /// A leaf.
+    /// Guards when a call of the control plane was handed to its server.
     FleetHanded
-    /// A leaf.
+    /// Guards what a client inside the process hears outside of its calls, until somebody takes it.
     LocalNews
-    /// A leaf.
+    /// Guards where the answer goes to a request of a client inside the process.
     LocalAnswer
-    /// A leaf.
+    /// Guards the caller that the gate admitted last on a connection.
     PassCache
-    /// A leaf.
+    /// Guards the pass of a session's owner: it is compared and renewed in one step.
     SessionOwner
-    /// A leaf.
+    /// Guards how many wrong tokens each address has shown.
     WrongTokens
 
     // The way to a server over HTTP: requests are sent while its calls are locked.
-    /// A leaf.
+    /// Guards calls that were refused for their headers, until the tools are listed again.
     MismatchedHeaders
     /// Connections are chosen, and requests are put into their outboxes, under it.
     HttpPool
@@ -184,13 +191,13 @@ ranks! {
     HttpSlot
 
     // What everything above may come to.
-    /// A leaf.
+    /// Guards the names of the tools that may be called again.
     RepeatableTools
     /// Lines are logged under it, with the server's name.
     BrokenLines
-    /// A leaf.
+    /// Guards the lines that a process has written to stderr.
     StderrLines
-    /// A leaf.
+    /// Guards the name of a server: every message that names one takes it.
     ServerName
     /// A stream is written under it, and the thread is told to go on with it.
     OutboxQueue
@@ -200,10 +207,14 @@ ranks! {
     RefusedCounts
     /// A leaf: orders are given from everywhere.
     PumpOrders
+    /// A leaf: connections that were refused are counted, and logged.
+    RefusedConnections
+    /// A leaf: a handshake that ends gives its place back.
+    OpenHandshakes
     /// A leaf: connections are dropped from everywhere.
     AddressCounts
     /// A leaf: sessions begin under many locks.
     LimiterAccounts
-    /// A leaf.
+    /// Guards the caller that a connection counts for.
     CallerPlace
 }

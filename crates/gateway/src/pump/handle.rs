@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -25,9 +25,14 @@ pub(crate) struct Pump(pub(super) Arc<PumpShared>);
 pub(super) struct PumpShared {
     pub(super) epoll: OwnedFd,
     pub(super) wake: OwnedFd,
+    // Held to add orders or to take them all: following one may give another.
     pub(super) orders: Mutex<Vec<Order>, rank::PumpOrders>,
     pub(super) has_orders: AtomicBool,
     tokens: AtomicU64,
+    /// Streams that are read, or will be with the next orders.
+    // Relaxed where it is used: it chooses a thread for the next client, and nothing depends on it.
+    pub(super) streams: AtomicUsize,
+    /// Cancelled when a thread of its group has ended.
     pub(super) ended: CancellationToken,
 }
 
@@ -51,7 +56,7 @@ pub(super) enum Order {
 pub(super) const WAKE: u64 = 0;
 
 impl Pump {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new(ended: &CancellationToken) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
@@ -61,7 +66,8 @@ impl Pump {
             orders: Mutex::new(Vec::new()),
             has_orders: AtomicBool::new(false),
             tokens: AtomicU64::new(WAKE + 1),
-            ended: CancellationToken::new(),
+            streams: AtomicUsize::new(0),
+            ended: ended.clone(),
         })))
     }
 
@@ -94,6 +100,7 @@ impl Pump {
 
     fn order_to_read(&self, input: Input, reader: Box<dyn Reader>) -> (SourceHandle, Order) {
         let handle = SourceHandle::new(self.clone(), self.token(), input);
+        self.0.streams.fetch_add(1, Ordering::Relaxed);
         (handle.clone(), Order::Read(handle, reader))
     }
 
@@ -109,12 +116,17 @@ impl Pump {
         self.order([Order::Forget(token)]);
     }
 
+    /// How many streams it reads.
+    pub(super) fn streams(&self) -> usize {
+        self.0.streams.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn stop(&self) {
         self.order([Order::Stop]);
     }
 
     /// Waits until the thread has come to its orders once: it is not stuck, or has ended.
-    pub(crate) async fn answers(&self) {
+    pub(super) async fn answers(&self) {
         let (sender, answer) = oneshot::channel();
         self.order([Order::Answer(sender)]);
         tokio::select! {
@@ -123,7 +135,7 @@ impl Pump {
         }
     }
 
-    /// Waits until the thread has ended, which it does only when told to.
+    /// Waits until a thread of its group has ended, which it does only when told to.
     pub(crate) async fn ended(&self) {
         self.0.ended.cancelled().await;
     }
@@ -202,8 +214,12 @@ impl SourceHandle {
     }
 
     pub(crate) fn resume(&self) {
-        self.0.held.store(false, Ordering::Relaxed);
+        let was_held = self.0.held.swap(false, Ordering::Relaxed);
         self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, self.0.events());
+        // Nothing tells of a plain file: a thread that sleeps would not read on.
+        if was_held && self.0.nature == Nature::File {
+            self.0.pump.order([]);
+        }
     }
 
     /// Lets the reader look again at what it has not taken yet.

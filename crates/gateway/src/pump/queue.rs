@@ -332,7 +332,7 @@ impl Sink {
     /// A connected socket that speaks TLS: its two sides, and what decrypts what is read.
     pub(crate) fn secured(
         fd: OwnedFd,
-        connection: rustls::ClientConnection,
+        connection: rustls::Connection,
     ) -> io::Result<(Input, Self, Tls)> {
         let input = Input::socket(fd)?;
         let tls = Tls::new(input.fd.try_clone()?, connection);

@@ -225,6 +225,48 @@ fn whoever_waits_for_the_end_learns_of_a_panic() {
     assert!(thread.join().is_err());
 }
 
+/// Holds its source at the first bytes, and tells of all that come.
+#[derive(Debug)]
+struct Holding(Vec<u8>, Sender<usize>);
+
+impl Reader for Holding {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.0.reserve(16);
+        &mut self.0
+    }
+
+    fn take(&mut self, source: &SourceHandle, _: &mut FlushSet) {
+        source.hold();
+        self.1.send(self.0.len()).unwrap();
+    }
+
+    fn ended(&mut self, _: &mut FlushSet) {
+        self.1.send(usize::MAX).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_was_held_is_read_on_by_a_thread_that_sleeps() {
+    let (pump, thread) = Pump::start().unwrap();
+    let path = std::env::temp_dir().join(format!("trunkline-held-{}", std::process::id()));
+    std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
+    let (told, came) = channel();
+    let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
+    let input = Input { fd: file, nature: crate::stream::Nature::File };
+    let source = pump.read(input, Box::new(Holding(Vec::new(), told)));
+    let mut before = 0;
+    for _ in 0..3 {
+        let now = came.recv_timeout(LIMIT).unwrap();
+        assert!(now > before && now < usize::MAX, "{now} behind {before}");
+        before = now;
+        assert!(came.recv_timeout(Duration::from_millis(50)).is_err(), "it is held");
+        source.resume();
+    }
+    pump.stop();
+    thread.join().unwrap().unwrap();
+    std::fs::remove_file(&path).unwrap();
+}
+
 /// Reads on when it is let.
 #[derive(Debug)]
 struct Stuck(Vec<u8>, Sender<()>, Receiver<()>);

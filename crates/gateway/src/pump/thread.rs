@@ -14,6 +14,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
 
 use crate::pump::handle::{Order, Pump, Reader, SourceHandle, WAKE};
 use crate::pump::outbox::{FlushSet, Outbox};
@@ -33,8 +34,11 @@ const CROWD: usize = 4;
 
 impl Pump {
     /// Starts the thread. What it ends with is an error unless it was told to end.
-    pub(crate) fn start() -> io::Result<(Self, JoinHandle<io::Result<()>>)> {
-        let pump = Self::new()?;
+    pub(super) fn start_thread(
+        name: &str,
+        ended: &CancellationToken,
+    ) -> io::Result<(Self, JoinHandle<io::Result<()>>)> {
+        let pump = Self::new(ended)?;
         let guard = pump.0.ended.clone().drop_guard();
         let mut thread = Thread {
             pump: pump.clone(),
@@ -42,11 +46,17 @@ impl Pump {
             files: Vec::new(),
             touched: FlushSet::default(),
         };
-        let handle = Builder::new().name("pump".to_owned()).spawn(move || {
+        let handle = Builder::new().name(name.to_owned()).spawn(move || {
             let _guard = guard; // dropped when it unwinds, too
             thread.run()
         })?;
         Ok((pump, handle))
+    }
+
+    /// One thread alone.
+    #[cfg(test)]
+    pub(crate) fn start() -> io::Result<(Self, JoinHandle<io::Result<()>>)> {
+        Self::start_thread("pump", &CancellationToken::new())
     }
 }
 
@@ -149,6 +159,7 @@ impl Thread {
         } else if let Err(error) = source.watch() {
             tracing::error!(%error, "a stream cannot be watched");
             source.guarded(&mut self.touched, Source::end);
+            self.count_ended();
             return;
         }
         self.watched.insert(token, Watched::Source(source));
@@ -187,7 +198,13 @@ impl Thread {
         self.files.retain(|file| *file != token);
         if let Some(Watched::Source(source)) = self.watched.remove(&token) {
             source.unwatch();
+            self.count_ended();
         }
+    }
+
+    fn count_ended(&self) {
+        // Relaxed: see `PumpShared::streams`.
+        self.pump.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -216,6 +233,8 @@ impl Source {
     }
 
     fn is_held(&self) -> bool {
+        // Relaxed: an old value costs one read more. That a source is resumed after it was held is
+        // ordered by the lock of the outbox that holds it.
         self.handle.0.held.load(Ordering::Relaxed)
     }
 

@@ -33,11 +33,13 @@ pub(crate) struct Registry {
     pub(crate) audience: Arc<Audience>,
     /// What is remembered between the requests of stateless clients.
     pub(crate) parking: Arc<Parking>,
+    // Held to copy or replace the two `Arc`s: readers see one config, never parts of two.
     wanted: Mutex<WantedServers, rank::RegistryWanted>,
     /// Processes that serve one client alone.
     // Weak: a process belongs to its session, which ends it.
     privates: Mutex<Vec<Weak<Server>>, rank::RegistryPrivates>,
     /// Servers that are not wanted any more and end their calls.
+    // Weak: a server that has ended its calls goes; its entry is swept when the next one leaves.
     leaving: Mutex<Vec<Weak<Server>>, rank::RegistryLeaving>,
     /// Counts the changes of what views are made of.
     pub(crate) offers: Arc<OfferChanges>,
@@ -253,7 +255,7 @@ impl Registry {
     /// Ends the calls that are late. True if any call is left open.
     pub(crate) fn expire_calls(&self, now: Tick) -> bool {
         let servers = self.everybody();
-        let connections = servers.iter().filter_map(|server| server.connection());
+        let connections = servers.iter().flat_map(|server| server.connections());
         connections.filter(|connection| connection.expire(now)).count() > 0
     }
 }

@@ -20,7 +20,7 @@ use crate::policy::{PolicyGrant, PolicyTarget};
 use crate::registry::call_rules::{CallRule, CallRules};
 use crate::registry::custom::{granted, selected};
 use crate::registry::{Registry, WantedServers};
-use crate::upstream::{Connection, OfferChanges, Server, object_of};
+use crate::upstream::{Connection, OfferChanges, Server, holds_texts, object_of};
 
 #[derive(Debug)]
 pub(crate) struct View {
@@ -381,9 +381,13 @@ impl View {
         let words: Vec<_> = seen
             .iter()
             .zip(&said)
-            .map(|((_, name), said)| ServerWords {
+            .map(|((server, name), said)| ServerWords {
                 key: name,
-                title: said.as_ref().and_then(|hello| hello.title.as_deref()),
+                // A title is not pinned: where texts are held, it is not told.
+                title: said
+                    .as_ref()
+                    .and_then(|it| it.title.as_deref())
+                    .filter(|_| !holds_texts(server)),
                 instructions: said.as_ref().and_then(|hello| hello.instructions.as_deref()),
             })
             .collect();

@@ -8,6 +8,7 @@ use trunkline_wire::{Edits, Kind, Message, elements, scan};
 
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::error::CallError;
+use crate::limiter::AddressAccount;
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;
 use crate::session::request::{refuse, refuse_unread};
@@ -32,8 +33,9 @@ pub(super) fn take_batch(
         // JSON-RPC 2.0, 6: nothing is returned for a batch of notifications only.
         sink.unanswered(touched);
     }
-    let answers = BatchAnswers { sink: sink.clone(), left: awaited, array: Vec::new() };
-    let sink: ResponseSink = Arc::new(BatchSink(Mutex::new(answers)));
+    let answers = BatchAnswers { left: awaited, array: Vec::new() };
+    let sink: ResponseSink =
+        Arc::new(BatchSink { sink: sink.clone(), answers: Mutex::new(answers) });
     for member in members {
         match scan(member) {
             // 2025-03-26, Lifecycle, Initialization.
@@ -54,11 +56,15 @@ fn is_answered(member: &[u8]) -> bool {
 
 /// Where the answers to a batch gather: they leave when the last one is there.
 #[derive(Debug)]
-struct BatchSink(Mutex<BatchAnswers, rank::BatchAnswers>);
+struct BatchSink {
+    /// Where the array leaves.
+    sink: ResponseSink,
+    // Released before the array leaves: the sink below takes locks of its own.
+    answers: Mutex<BatchAnswers, rank::BatchAnswers>,
+}
 
 #[derive(Debug)]
 struct BatchAnswers {
-    sink: ResponseSink,
     left: usize,
     /// The array so far, without its last bracket.
     array: Vec<u8>,
@@ -68,33 +74,30 @@ impl BatchSink {
     /// One more is settled.
     fn settled(&self, touched: &mut FlushSet) -> bool {
         // Members may be answered on several threads: one of them settles the last.
-        let mut answers = self.0.lock();
+        let mut answers = self.answers.lock();
         answers.left = answers.left.saturating_sub(1);
         if answers.left > 0 {
             return true;
         }
         let mut array = std::mem::take(&mut answers.array);
-        let sink = answers.sink.clone();
         drop(answers); // the sink may take other locks
         if array.is_empty() {
-            sink.unanswered(touched);
+            self.sink.unanswered(touched);
             return true;
         }
         array.push(b']');
-        sink.answer(Payload::Owned(array), &Edits::new(), touched)
+        self.sink.answer(Payload::Owned(array), &Edits::new(), touched)
     }
 }
 
 impl Responder for BatchSink {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
-        // Cloned out of the lock: saying something takes the locks of the connection.
-        let sink = self.0.lock().sink.clone();
-        sink.say(bytes, edits, touched)
+        self.sink.say(bytes, edits, touched)
     }
 
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         {
-            let mut answers = self.0.lock();
+            let mut answers = self.answers.lock();
             // In the order in which they come: JSON-RPC 2.0, 6 lets the answers be in any order.
             let comma = if answers.array.is_empty() { b'[' } else { b',' };
             answers.array.push(comma);
@@ -107,7 +110,11 @@ impl Responder for BatchSink {
         self.settled(touched);
     }
 
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.sink.address()
+    }
+
     fn peer(&self) -> Option<IpAddr> {
-        self.0.lock().sink.peer()
+        self.sink.peer()
     }
 }

@@ -79,17 +79,22 @@ fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
 /// Ends every open call of a client with an error: the gateway goes.
 pub(crate) fn abandon(client: &Client) {
     let mut touched = FlushSet::default();
+    abandon_unflushed(client, &mut touched);
+    touched.flush();
+}
+
+/// Ends every open call of a client with an error, which is written when `touched` is flushed.
+pub(crate) fn abandon_unflushed(client: &Client, touched: &mut FlushSet) {
     for (id, handle) in client.open_calls() {
         match handle {
-            CallHandle::Sent { owner, id } => owner.abandon(id, &mut touched),
+            CallHandle::Sent { owner, id } => owner.abandon(id, touched),
             CallHandle::Waiting(waiting) => {
                 if client.take(&id).is_some() {
                     waiting.cancelled.cancel();
                     let error = CallError::ShuttingDown { may_have_run: false };
-                    id.with_token(|id| refuse(id, &error, &waiting.sink, &mut touched));
+                    id.with_token(|id| refuse(id, &error, &waiting.sink, touched));
                 }
             }
         }
     }
-    touched.flush();
 }

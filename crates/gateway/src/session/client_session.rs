@@ -23,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) context: Arc<SessionContext>,
     pub(crate) client: Arc<Client>,
     /// The lists that the client was given in its session,
+    // Held for one comparison or note, and never while a client is told: a list that is given
+    // meanwhile must be noted at once.
     pub(super) session_lists: Mutex<KnownLists, rank::SessionAnnounced>,
     /// and those that its stateless requests were given.
     pub(super) stateless_lists: Mutex<KnownLists, rank::SessionListed>,
@@ -39,6 +41,7 @@ pub(crate) struct Session {
     /// A revision with batches was negotiated.
     pub(super) batches: AtomicBool,
     /// The client is another Trunkline: it is told which instances are behind this one.
+    // Relaxed where it is used: `initialize` sets it, and lists are asked for after its answer.
     pub(super) is_trunkline: AtomicBool,
     pub(super) private_servers: PrivateServers,
     /// Who makes stateless requests here.
@@ -140,10 +143,28 @@ impl Session {
                 () = self.check_lists.notified() => {}
                 () = self.ended.cancelled() => return,
             }
+            self.end_forbidden_subscriptions();
             self.context.wait_while_starting().await;
             if self.announce() {
                 // A server that changes its list all the time must not flood its clients.
                 sleep(CHANGE_PAUSE).await;
+            }
+        }
+    }
+
+    /// Policies may have changed: what the client may not read any more it does not follow any more, and a server that
+    /// nobody else asks about it is told so.
+    fn end_forbidden_subscriptions(&self) {
+        if !self.client.subscribed.has_any() {
+            return;
+        }
+        let own = self.private_servers.all_of_session();
+        for server in self.context.registry.servers().iter().chain(&own) {
+            let Some(connection) = server.connection() else { continue };
+            let name = server.key.name();
+            let may = |uri: &str| self.client.may_follow(&name, uri);
+            for uri in connection.subscriptions.revoke(&self.client, may) {
+                connection.listens.unfollow(&connection.link, &uri);
             }
         }
     }

@@ -46,9 +46,9 @@ impl SessionContext {
     /// The client has said what it can do, which decides what servers are told and list.
     pub(crate) fn declare(&self, capabilities: &[u8]) {
         let is_first = self.declared.settle(capabilities);
-        let is_hidden = |server: &Arc<Server>| server.is_listed_for_others();
+        let is_by_client = |server: &Arc<Server>| server.is_listed_by_client();
         // Lists that were made before must not be answered any more.
-        if is_first && self.registry.servers().iter().any(is_hidden) {
+        if is_first && self.registry.servers().iter().any(is_by_client) {
             self.registry.offers.bump();
         }
     }

@@ -6,7 +6,7 @@ use trunkline_catalog::Route as Owner;
 use trunkline_catalog::config::Share;
 use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span, decode, scan};
 
-use crate::call::{Client, Replay, ReplyTo, RequestEra, ResponseSink, Stateless};
+use crate::call::{Client, ReplyTo, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::limiter::{Meter, Permit};
@@ -17,6 +17,7 @@ use crate::session::addressee::{Addressee, addressee, pass_notification, tell_ow
 use crate::session::batch::take_batch;
 use crate::session::cancel::cancelled;
 use crate::session::client_session::Session;
+use crate::session::own_process::{outdated, own_process};
 use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_unknown};
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
@@ -317,7 +318,12 @@ fn send_to_own(
         Err(error) => asked.refuse(&error, touched),
         Ok(None) => hold(asked, server, outgoing, touched),
         Ok(Some(private)) => match private.connection() {
-            Some(connection) => submit(asked, &private, &connection, outgoing, touched),
+            Some(connection) => {
+                match outdated(asked.message, outgoing.changes, (server, &private)) {
+                    Some(error) => asked.turn_away(&error, touched),
+                    None => submit(asked, &private, &connection, outgoing, touched),
+                }
+            }
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
             None => retry_with_own(&asked, private),
         },
@@ -351,25 +357,6 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         None if asked.session.context.is_starting() => retry_when_settled(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
         None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
-    }
-}
-
-/// The client's own process of a server that is not shared; `None`: any process will do.
-fn own_process(
-    asked: &SessionRequest<'_>,
-    server: &Arc<Server>,
-) -> Result<Option<Arc<Server>>, CallError> {
-    let private_servers = &asked.session.private_servers;
-    match asked.era {
-        RequestEra::Session => private_servers.for_session(server).map(Some),
-        // A retry is known by its `requestState`; a client that cannot be asked needs no process
-        // of its own.
-        RequestEra::Stateless(how)
-            if how.can_be_asked() && asked.message.params.request_state.is_none() =>
-        {
-            private_servers.for_stateless_call(server).map(Some)
-        }
-        RequestEra::Stateless(_) => Ok(None),
     }
 }
 
@@ -429,7 +416,7 @@ fn wait_for(
     changes: Changes<'_>,
     touched: &mut FlushSet,
 ) {
-    reply.replay = Some(Replay::new(message, changes));
+    reply.keep_for_later(message, changes);
     server.hold(reply, touched).unwrap_or_else(|rejected| rejected.answer(touched));
 }
 

@@ -116,11 +116,10 @@ fn set_level(asked: &SessionRequest<'_>, level: Level, touched: &mut FlushSet) {
     asked.session.client.set_level(level);
     let now = registry.audience.level();
     if let Some(now) = now.filter(|_| now != before) {
-        let params = format!("{{\"level\":\"{}\"}}", now.name());
         for live in registry.servers().iter().filter_map(|server| server.live()) {
             // The modern era has the level in the `_meta` of each request instead.
             if live.hello.logs && live.connection.link.era() == Era::Legacy {
-                live.connection.link.mention("logging/setLevel", params.as_bytes());
+                live.connection.facts.set_level(&live.connection.link, now);
             }
         }
     }

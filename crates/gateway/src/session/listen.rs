@@ -12,7 +12,6 @@ use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limiter::SubscriptionRoom;
 use crate::limits::{CHANGE_PAUSE, LISTENED_BYTES, LISTENERS, SUBSCRIBED};
-use crate::policy::{PolicyTarget, PolicyVerdict};
 use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
 use crate::session::client_session::Session;
@@ -29,8 +28,12 @@ struct Subscription {
     filter: Filter,
     /// The client that servers see as the subscriber: what they say to it gets the subscription's id.
     ear: Arc<Client>,
+    // One thread at a time uses a subscription: first the pump, then its task. So the client may be
+    // told while it is held.
     lists: Mutex<KnownLists, rank::ListenerAnnounced>,
     /// The servers that had the subscribed resources last.
+    // Held for a whole change: what a server is asked for and what is given up must belong
+    // together.
     followed: Mutex<Vec<FollowedResource>, rank::ListenerFollowed>,
     /// The id of the request that opened it.
     id: Id,
@@ -103,7 +106,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     }
     let listener = Subscription {
         filter,
-        ear: Arc::default(),
+        ear: Arc::new(session.client.with_same_rights()),
         // A copy: the subscription compares with what its client was given when it began.
         lists: Mutex::new(session.stateless_lists.lock().clone()),
         followed: Mutex::default(),
@@ -123,13 +126,11 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     drop(context.tasks.spawn_on(task, &context.runtime));
 }
 
-/// Do policies let whoever sees this read the resource? One that they decide about at each reading is told of.
-fn may_follow(snapshot: &Snapshot, owner: &Route) -> bool {
-    let Some(policies) = snapshot.policies() else { return true };
+/// Do policies let this client read the resource?
+fn may_follow(client: &Client, snapshot: &Snapshot, owner: &Route) -> bool {
     let server = snapshot.server(owner.server).map(|server| server.key.name());
     let uri = decode(&owner.name_token).unwrap_or_default();
-    let what = PolicyTarget::Resource { server: server.as_deref().unwrap_or_default(), uri: &uri };
-    policies.shows(what) && !matches!(policies.verdict(what), PolicyVerdict::Refused(_))
+    client.may_follow(server.as_deref().unwrap_or_default(), &uri)
 }
 
 /// Reduces the filter to what can be honoured: no resources of servers without subscriptions, and
@@ -142,7 +143,7 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
             // A resource of a server that is down may come back with it; one that nobody can have
             // is not promised.
             None => absent,
-            Some(owner) if !may_follow(snapshot, &owner) => false,
+            Some(owner) if !may_follow(&session.client, snapshot, &owner) => false,
             Some(owner) => {
                 let hello = snapshot.server(owner.server).and_then(|server| server.hello());
                 hello.is_none_or(|hello| hello.subscribes)
@@ -233,7 +234,7 @@ impl Subscription {
         for uri in self.filter.uris.iter().flatten() {
             let Some(owner) = snapshot.catalog.resource(uri) else { continue };
             // Policies may have changed since: what may not be read any more is not told of any more.
-            if !may_follow(snapshot, &owner) {
+            if !may_follow(&self.ear, snapshot, &owner) {
                 continue;
             }
             let Some(connection) = snapshot.connection(owner.server) else {

@@ -1,7 +1,7 @@
 //! One client's session: what it may say when, and what it is answered.
 //!
 //! Imports go one way: context, `known_lists`, `private_servers` ◄ `client_session` ◄ request
-//! ◄ waiting ◄ what requests lead to (subscribe, lists, listen, tasks, addressee, `meta_tools`,
+//! ◄ `own_process`, waiting ◄ what requests lead to (subscribe, lists, listen, tasks, addressee, `meta_tools`,
 //! `unknown_tool`) ◄ legacy, stateless ◄ dispatch.
 
 mod addressee;
@@ -17,6 +17,7 @@ mod limited;
 mod listen;
 mod lists;
 mod meta_tools;
+mod own_process;
 mod policies;
 mod private_servers;
 mod request;
@@ -27,7 +28,7 @@ mod tasks;
 mod unknown_tool;
 mod waiting;
 
-pub(crate) use cancel::{abandon, end_calls, leave, leave_all, revoke_calls};
+pub(crate) use cancel::{abandon, abandon_unflushed, end_calls, leave, leave_all, revoke_calls};
 pub(crate) use client_session::Session;
 pub(crate) use context::SessionContext;
 pub(crate) use dispatch::{initialize, notify, receive, take, take_stateless};

@@ -9,15 +9,18 @@ use crate::lock::{Mutex, rank};
 use crate::call::{Audience, Client};
 use crate::error::CallError;
 use crate::session::context::SessionContext;
-use crate::upstream::{Server, supervise};
+use crate::upstream::{LifeVerdict, Server, supervise};
 
 #[derive(Debug)]
 pub(crate) struct PrivateServers {
     context: Arc<SessionContext>,
     client: Arc<Client>,
     /// For requests of the session, by the server's id.
+    // Held while a process is told to start: two requests at once must not start two.
     of_session: Mutex<HashMap<Arc<str>, Arc<Server>>, rank::SessionPrivates>,
     /// For stateless calls: one call at a time each.
+    // Held while a free process is looked for or told to start: two calls must not get the same
+    // one.
     pool: Mutex<Vec<Arc<Server>>, rank::SessionPool>,
 }
 
@@ -43,9 +46,9 @@ impl PrivateServers {
         audience.make_exclusive();
         audience.join(&self.client);
         let own = self.start(server, audience)?;
-        // The process before is told to end; its calls end with it.
+        // The process before is told to end; the calls it has may end first.
         if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
-            before.signals.dismissed.cancel();
+            before.signals.dismiss_for_another(LifeVerdict::Replaced);
         }
         Ok(own)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::lock::{Mutex, rank};
 use rustix::io::Errno;
-use rustls::ClientConnection;
+use rustls::Connection;
 
 /// One encrypted connection, as both of its sides hold it.
 #[derive(Clone, Debug)]
@@ -16,7 +16,9 @@ pub(crate) struct Tls(Arc<TlsShared>);
 #[derive(Debug)]
 struct TlsShared {
     fd: OwnedFd,
-    connection: Mutex<ClientConnection, rank::TlsStream>,
+    // Held while bytes are encrypted and written: records must leave in the order in which they
+    // were numbered. The stream never blocks.
+    connection: Mutex<Connection, rank::TlsStream>,
 }
 
 /// What a piece of the stream has brought.
@@ -32,7 +34,7 @@ pub(crate) enum Decrypted {
 
 impl Tls {
     /// Of a connection whose handshake is over; `fd` is for writing.
-    pub(crate) fn new(fd: OwnedFd, connection: ClientConnection) -> Self {
+    pub(crate) fn new(fd: OwnedFd, connection: Connection) -> Self {
         Self(Arc::new(TlsShared { fd, connection: Mutex::new(connection) }))
     }
 
@@ -53,7 +55,7 @@ impl Tls {
         self.send(&mut self.0.connection.lock())
     }
 
-    fn send(&self, connection: &mut ClientConnection) -> Result<(), Errno> {
+    fn send(&self, connection: &mut Connection) -> Result<(), Errno> {
         while connection.wants_write() {
             match connection.write_tls(&mut Raw(&self.0.fd)) {
                 Ok(_) => {}

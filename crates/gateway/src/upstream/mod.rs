@@ -16,14 +16,17 @@ pub(crate) use connection::Connection;
 pub use connection::hints::{Hints, ToolAnnotations};
 pub use http::client_tls;
 pub(crate) use lifecycle::answers::result_subject;
+pub(crate) use lifecycle::condemn::{condemn, condemn_life, set_failing};
 pub use lifecycle::declared::Declared;
 pub(crate) use lifecycle::declared::{object_of, passed_on};
 pub(crate) use lifecycle::definition::Services;
 pub use lifecycle::definition::{Restart, RunPolicy};
 pub(crate) use lifecycle::make_room::make_room;
 pub(crate) use lifecycle::offer_changes::OfferChanges;
-pub(crate) use lifecycle::reconsider::{pinned_entry, reconsider_pins, set_on_change};
-pub(crate) use lifecycle::server::Server;
+pub(crate) use lifecycle::reconsider::{
+    expect_anew, holds_texts, pinned_entry, reconsider_pins, set_on_change,
+};
+pub(crate) use lifecycle::server::{Server, outdated_call};
 pub(crate) use lifecycle::signals::LifeVerdict;
 pub(crate) use lifecycle::start_gate::StartGate;
 pub use lifecycle::state::{Failure, Phase, Retry, State, Status};

@@ -13,10 +13,9 @@ use trunkline_catalog::config::{
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    ConnectedClients, Declared, Embedder, Fleet, Gateway, GatewayInfo, HttpOptions, Inherited,
-    Limits, Options, Restart, RunPolicy, ShownTools,
+    ConnectedClients, Declared, Embedder, Fleet, FrontNetwork, Gateway, GatewayInfo, HttpOptions,
+    Inherited, Limits, Network, Options, Restart, RunPolicy, ShownTools,
 };
-use trunkline_http::reach::Policy;
 
 use crate::keys::Keys;
 use crate::server::WORD;
@@ -93,7 +92,7 @@ impl Scene {
             token: None,
             hosts: Vec::new(),
             origins: Vec::new(),
-            connections_per_address: None,
+            network: FrontNetwork::default(),
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
@@ -213,7 +212,7 @@ fn options() -> Options {
         caller_tells_failures: false,
         inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
         declared: Declared::everything(),
-        reach: Policy::default(),
+        network: Network::default(),
         events: None,
         traces: None,
         logins: None,

@@ -259,7 +259,9 @@ fn the_circuit_opens_and_a_word_closes_it() {
 fn a_verdict_from_outside() {
     Stage::run(&["a"], async |stage| {
         let before = stage.fleet.server("a").unwrap().pid;
-        assert!(stage.fleet.mark("a", HealthVerdict::Useless("answers no questions".to_owned())));
+        let life = stage.fleet.life("a").unwrap();
+        let verdict = HealthVerdict::Useless { life, why: "answers no questions".to_owned() };
+        assert!(stage.fleet.mark("a", verdict.clone()));
         let is_another = || {
             let info = stage.fleet.server("a").unwrap();
             info.state == State::Running && info.pid != before
@@ -274,6 +276,14 @@ fn a_verdict_from_outside() {
             )),
             "{states:?}"
         );
+        // Said again when the next one is up, it is of the one before.
+        let second = (stage.fleet.server("a").unwrap().pid, stage.fleet.life("a"));
+        assert_ne!(second.1, Some(life));
+        assert!(stage.fleet.mark("a", HealthVerdict::Failing { life }));
+        assert!(stage.fleet.mark("a", verdict));
+        stage.fleet.call(call("a", "look", "{}")).await.unwrap();
+        let now = (stage.fleet.server("a").unwrap().pid, stage.fleet.life("a"));
+        assert_eq!(now, second, "the next one goes on");
         assert!(!stage.fleet.mark("b", HealthVerdict::Well));
     });
 }

@@ -157,7 +157,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
 
 fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
     Options {
-        reach: trunkline_http::reach::Policy::default(),
+        network: trunkline_gateway::Network::default(),
         servers,
         custom: Vec::new(),
         naming: Naming::canonical(":"),

@@ -19,6 +19,7 @@ use crate::{descriptors, open_files, system};
 /// The keeper of the moment, if there is one, and all that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Links {
+    // The only lock of this crate. A keeper is started under it, which takes milliseconds.
     known: Mutex<Keepers>,
 }
 

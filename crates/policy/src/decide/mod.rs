@@ -1,24 +1,26 @@
-//! One decision about one caller, action and target, with the policies that made it.
+//! Who is asked about, and what of the policies concerns them: a decision about one caller, action and target is
+//! prepared here, and made in `prepared`.
 //!
 //! A policy that has only a head is matched here. Cedar evaluates those with conditions, and of these only the
 //! ones whose head fits the caller.
+
+mod prepared;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use cedar_policy::{
-    Authorizer, Context, Decision, Entities, EntityUid, PolicySet, Request, RestrictedExpression,
-};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use cedar_policy::{Context, Entities, PolicySet};
 
 use crate::caller::PolicyCaller;
 use crate::read::{Effect, Policies, ReadPolicy};
 use crate::schema::{Action, VOCABULARY};
 use crate::scope::{Ancestry, fits_action, fits_principal, fits_resource};
 use crate::target::RequestTarget;
-use crate::value;
+use crate::uri::{UriForm, other_forms};
+use prepared::{Evaluated, PreparedFor, PreparedForm, Subject};
+
+pub use prepared::PreparedDecision;
 
 /// The policies that can concern one caller.
 #[derive(Debug)]
@@ -31,15 +33,16 @@ pub struct CallerPolicies {
     fault: Option<RefusalCause>,
     /// It is shut out altogether, by these.
     shut_out: Option<RefusalCause>,
+    /// There are no policies at all.
+    is_open: bool,
 }
 
 /// Those for one action.
 #[derive(Debug, Default)]
 struct Concerning {
     policies: Vec<Arc<ReadPolicy>>,
-    /// Those with conditions, without and with a look at the circumstances.
+    /// Those with conditions that do not look at the circumstances.
     steady: PolicySet,
-    changing: PolicySet,
 }
 
 /// What is true of one call only.
@@ -81,13 +84,6 @@ impl RefusalCause {
     }
 }
 
-/// What the policies that were evaluated say.
-#[derive(Default)]
-struct Evaluated {
-    forbidding: Vec<String>,
-    permitting: Vec<String>,
-}
-
 impl Policies {
     pub fn for_caller(&self, caller: &PolicyCaller) -> CallerPolicies {
         let who = Ancestry { uid: caller.uid(), parents: caller.parents() };
@@ -105,6 +101,7 @@ impl Policies {
         };
         let of = |action: Action| (action, Concerning::of(&concerning, action));
         let mut made = Self::made(who, entities, Action::ALL.map(of).into(), fault);
+        made.is_open = self.is_open;
         made.shut_out = made.is_shut_out(&concerning);
         made
     }
@@ -115,7 +112,7 @@ impl Policies {
         by_action: HashMap<Action, Concerning>,
         fault: Option<RefusalCause>,
     ) -> CallerPolicies {
-        CallerPolicies { who, entities, by_action, fault, shut_out: None }
+        CallerPolicies { who, entities, by_action, fault, shut_out: None, is_open: false }
     }
 }
 
@@ -123,15 +120,12 @@ impl Concerning {
     fn of(all: &[Arc<ReadPolicy>], action: Action) -> Self {
         let fitting = all.iter().filter(|policy| fits_action(&policy.action, action));
         let policies: Vec<_> = fitting.cloned().collect();
-        let set = |changing| {
-            let chosen = policies.iter().filter(|policy| {
-                !policy.is_plain && (action != Action::List && policy.info.uses_context) == changing
-            });
-            // Never fails: ids are distinct.
-            PolicySet::from_policies(chosen.map(|policy| policy.policy.clone())).unwrap_or_default()
-        };
-        let (steady, changing) = (set(false), set(true));
-        Self { policies, steady, changing }
+        let chosen = policies.iter().filter(|policy| {
+            !policy.is_plain && (action == Action::List || !policy.info.uses_context)
+        });
+        // Never fails: ids are distinct.
+        let steady = PolicySet::from_policies(chosen.map(|policy| policy.policy.clone()));
+        Self { steady: steady.unwrap_or_default(), policies }
     }
 }
 
@@ -141,9 +135,9 @@ impl CallerPolicies {
         self.shut_out.as_ref()
     }
 
-    /// May it, as far as that holds for every call? `Depends`: ask `decide` for each.
+    /// May it, as far as that holds for every call? `Depends`: ask `decide` for each, or better what `prepare` makes.
     pub fn verdict(&self, action: Action, target: &RequestTarget<'_>) -> CallerVerdict {
-        self.weigh(action, target, None)
+        self.prepared(action, target, PreparedFor::Lists).weigh(None)
     }
 
     /// May it, in these circumstances?
@@ -153,115 +147,78 @@ impl CallerPolicies {
         target: &RequestTarget<'_>,
         circumstances: &Circumstances<'_>,
     ) -> Result<Vec<Arc<str>>, RefusalCause> {
-        match self.weigh(action, target, Some(circumstances)) {
-            CallerVerdict::Allowed(by) => Ok(by),
-            CallerVerdict::Refused(refusal) => Err(refusal),
-            // Never comes with circumstances; refused, as everything that is not decided.
-            CallerVerdict::Depends => Err(RefusalCause { policies: Vec::new(), reason: None }),
-        }
+        self.prepare(action, target).decide(circumstances)
     }
 
-    fn weigh(
+    /// Everything that is the same for each call.
+    pub fn prepare(&self, action: Action, target: &RequestTarget<'_>) -> PreparedDecision {
+        self.prepared(action, target, PreparedFor::Calls)
+    }
+
+    /// A resource is decided about in every form that its URI may be understood in.
+    fn prepared(
         &self,
         action: Action,
         target: &RequestTarget<'_>,
-        circumstances: Option<&Circumstances<'_>>,
-    ) -> CallerVerdict {
-        if let Some(fault) = &self.fault {
-            return CallerVerdict::Refused(fault.clone());
+        wanted: PreparedFor,
+    ) -> PreparedDecision {
+        if self.is_open {
+            return PreparedDecision::allowed();
         }
-        let Some(concerning) = self.by_action.get(&action).filter(|_| target.takes(action)) else {
-            return CallerVerdict::Refused(RefusalCause { policies: Vec::new(), reason: None });
-        };
-        let what = Ancestry { uid: target.uid(), parents: target.parents() };
-        let fitting: Vec<_> = concerning
-            .policies
-            .iter()
-            .filter(|policy| fits_resource(&policy.resource, &what))
-            .collect();
-        let is_steady = |policy: &ReadPolicy| action == Action::List || !policy.info.uses_context;
-        let mut found = Evaluated::default();
-        if fitting.iter().any(|policy| !policy.is_plain && is_steady(policy)) {
-            self.evaluate(
-                action,
-                (target, &what),
-                Some(Context::empty()),
-                &concerning.steady,
-                &mut found,
-            );
-        }
-        let open: Vec<_> = fitting.iter().filter(|policy| !is_steady(policy)).collect();
-        if let (Some(circumstances), false) = (circumstances, open.is_empty()) {
-            let context = context(circumstances);
-            self.evaluate(action, (target, &what), context, &concerning.changing, &mut found);
-        }
-        let says = |policy: &ReadPolicy, effect: Effect, evaluated: &[String]| {
-            let is_found = || evaluated.iter().any(|id| **id == *policy.info.id);
-            policy.info.effect == effect && (policy.is_plain || is_found())
-        };
-        let forbids = || {
-            fitting.iter().copied().filter(|policy| says(policy, Effect::Forbid, &found.forbidding))
-        };
-        if forbids().next().is_some() {
-            return CallerVerdict::Refused(RefusalCause::by(forbids()));
-        }
-        let permits =
-            fitting.iter().filter(|policy| says(policy, Effect::Permit, &found.permitting));
-        let permits: Vec<_> = permits.map(|policy| Arc::clone(&policy.info.id)).collect();
-        let is_open = |effect| {
-            circumstances.is_none() && open.iter().any(|policy| policy.info.effect == effect)
-        };
-        match permits.is_empty() {
-            _ if is_open(Effect::Forbid) => CallerVerdict::Depends,
-            true if is_open(Effect::Permit) => CallerVerdict::Depends,
-            true => CallerVerdict::Refused(RefusalCause { policies: Vec::new(), reason: None }),
-            false => CallerVerdict::Allowed(permits),
-        }
-    }
-
-    /// Adds what these policies say. One that forbids and cannot be evaluated forbids: whoever sends something
-    /// that its author did not think of must not get past it. `context: None` cannot be judged at all.
-    fn evaluate(
-        &self,
-        action: Action,
-        (target, what): (&RequestTarget<'_>, &Ancestry),
-        context: Option<Context>,
-        policies: &PolicySet,
-        found: &mut Evaluated,
-    ) {
-        let all_forbids = || {
-            let forbids = policies
-                .policies()
-                .filter(|policy| policy.effect() == cedar_policy::Effect::Forbid);
-            forbids.map(|policy| policy.id().to_string())
-        };
-        let entities = self.entities.clone().add_entities(target.entities(), None);
-        let request =
-            context.and_then(|context| request(&self.who.uid, action, &what.uid, context));
-        let (Ok(entities), Some(request)) = (entities, request) else {
-            found.forbidding.extend(all_forbids());
-            return;
-        };
-        let response = Authorizer::new().is_authorized(&request, policies, &entities);
-        let reason = response.diagnostics().reason().map(ToString::to_string);
-        match response.decision() {
-            Decision::Allow => found.permitting.extend(reason),
-            Decision::Deny => found.forbidding.extend(reason),
-        }
-        for error in response.diagnostics().errors() {
-            let cedar_policy::AuthorizationError::PolicyEvaluationError(error) = error;
-            let id = error.policy_id();
-            let forbids =
-                |policy: &cedar_policy::Policy| policy.effect() == cedar_policy::Effect::Forbid;
-            if policies.policy(id).is_some_and(forbids) {
-                found.forbidding.push(id.to_string());
+        let mut forms = vec![(self.form(action, target, wanted), false)];
+        if let RequestTarget::Resource { server, uri } = target {
+            for UriForm { text, is_elsewhere } in other_forms(uri) {
+                let other = RequestTarget::Resource { server, uri: &text };
+                forms.push((self.form(action, &other, wanted), is_elsewhere));
             }
         }
+        PreparedDecision::of(forms)
+    }
+
+    fn form(
+        &self,
+        action: Action,
+        target: &RequestTarget<'_>,
+        wanted: PreparedFor,
+    ) -> PreparedForm {
+        if let Some(fault) = &self.fault {
+            return PreparedForm::refused(fault.clone());
+        }
+        let Some(concerning) = self.by_action.get(&action).filter(|_| target.takes(action)) else {
+            return PreparedForm::refused(RefusalCause { policies: Vec::new(), reason: None });
+        };
+        let what = Ancestry { uid: target.uid(), parents: target.parents() };
+        let fits = |policy: &&Arc<ReadPolicy>| fits_resource(&policy.resource, &what);
+        let fitting: Vec<_> = concerning.policies.iter().filter(fits).cloned().collect();
+        let is_steady = |policy: &ReadPolicy| action == Action::List || !policy.info.uses_context;
+        let subject = || {
+            let entities = self.entities.clone().add_entities(target.entities(), None);
+            Arc::new(Subject {
+                who: self.who.uid.clone(),
+                action: action.uid(),
+                what: what.uid.clone(),
+                entities: entities.ok(),
+            })
+        };
+        let has_steady = fitting.iter().any(|policy| !policy.is_plain && is_steady(policy));
+        let has_open = fitting.iter().any(|policy| !is_steady(policy));
+        let is_asked = has_steady || (has_open && wanted == PreparedFor::Calls);
+        let subject = is_asked.then(subject);
+        let mut found = Evaluated::default();
+        if let Some(subject) = subject.as_ref().filter(|_| has_steady) {
+            subject.evaluate(Some(Context::empty()), &concerning.steady, &mut found);
+        }
+        PreparedForm::new(fitting, &found, is_steady, subject)
     }
 
     /// By policies that forbid this caller everything: any action, any resource, and a condition, if there is
     /// one, that looks at the caller only.
+    ///
+    /// Who has claims that cannot be read may be one of those whom a policy shuts out: it is not let in either.
     fn is_shut_out(&self, concerning: &[Arc<ReadPolicy>]) -> Option<RefusalCause> {
+        if let (Some(fault), false) = (&self.fault, self.is_open) {
+            return Some(fault.clone());
+        }
         let is_total = |policy: &&Arc<ReadPolicy>| {
             policy.info.effect == Effect::Forbid
                 && policy.resource == cedar_policy::ResourceConstraint::Any
@@ -272,7 +229,7 @@ impl CallerPolicies {
         };
         let total: Vec<_> = concerning.iter().filter(is_total).collect();
         let anything = RequestTarget::Server { server: "" };
-        let CallerVerdict::Refused(refusal) = self.weigh(Action::List, &anything, None) else {
+        let CallerVerdict::Refused(refusal) = self.verdict(Action::List, &anything) else {
             return None;
         };
         let mut by = total
@@ -287,44 +244,6 @@ fn caller_entities(caller: &PolicyCaller) -> Result<Entities, ()> {
     let vocabulary = VOCABULARY.as_ref().ok_or(())?;
     let own = caller.entity().map_err(drop)?;
     vocabulary.actions.clone().add_entities(own, None).map_err(drop)
-}
-
-fn request(who: &EntityUid, action: Action, what: &EntityUid, context: Context) -> Option<Request> {
-    Request::new(who.clone(), action.uid(), what.clone(), context, None).ok()
-}
-
-/// `None`: the arguments are no object, or have a member twice.
-fn context(circumstances: &Circumstances<'_>) -> Option<Context> {
-    let arguments = match circumstances.arguments {
-        b"" => value::empty_record(),
-        arguments => value::record(arguments).ok()?,
-    };
-    let now = RestrictedExpression::new_record(
-        moment(circumstances.now)
-            .map(|(name, value)| (name.to_owned(), RestrictedExpression::new_long(value))),
-    );
-    // An address that a dual-stack socket shows as IPv6 is the IPv4 one that people write.
-    let address = circumstances.address.to_canonical().to_string();
-    let pairs = [
-        ("arguments".to_owned(), arguments),
-        ("now".to_owned(), now.ok()?),
-        ("address".to_owned(), RestrictedExpression::new_ip(address)),
-    ];
-    Context::from_pairs(pairs).ok()
-}
-
-/// The parts of a moment, UTC; those of 1970 for a time that no calendar has.
-fn moment(epoch: i64) -> [(&'static str, i64); 7] {
-    let at = TimeZone::UTC.to_datetime(Timestamp::from_second(epoch).unwrap_or_default());
-    [
-        ("epoch", epoch),
-        ("year", at.year().into()),
-        ("month", at.month().into()),
-        ("day", at.day().into()),
-        ("hour", at.hour().into()),
-        ("minute", at.minute().into()),
-        ("weekday", at.weekday().to_monday_one_offset().into()),
-    ]
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Decisions as a table, and against Cedar's own.
 
-use std::net::{IpAddr, Ipv4Addr};
-
+use cedar_policy::{Authorizer, Decision, Request, RestrictedExpression};
 use proptest::prelude::*;
 
 use super::cases::CASES;
@@ -189,6 +188,22 @@ fn who_is_forbidden_everything_is_shut_out() {
 }
 
 #[test]
+fn who_has_claims_that_cannot_be_read_is_shut_out() {
+    let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(128), "]".repeat(128));
+    for claims in [
+        r#"{"nickname":"\ud800"}"#,
+        r#"{"address":{"a":1,"a":2}}"#,
+        r#"{"x":1e999}"#,
+        deep.as_str(),
+    ] {
+        let mallory = user("mallory", &[], claims);
+        let shut_out = |policies: &Policies| policies.for_caller(&mallory).shut_out().is_some();
+        assert!(shut_out(&read(ALL)), "{claims}");
+        assert!(!shut_out(&Policies::none()), "without policies: {claims}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_line() {
     for (text, expected) in [
         ("permit(principal, action, resource)", "a.cedar:1: unexpected end of input"),
@@ -231,7 +246,8 @@ fn actions_that_nothing_permits_are_known() {
     assert_eq!(named("forbid(principal, action, resource);"), ["list", "call", "read", "get"]);
 }
 
-/// What Cedar itself decides, given every policy at once. Errors are none of these policies' to make.
+/// What Cedar itself decides, given every policy and all circumstances at once. Like here, whoever forbids something and
+/// cannot be evaluated forbids it.
 fn by_cedar(
     policies: &Policies,
     caller: &PolicyCaller,
@@ -242,11 +258,43 @@ fn by_cedar(
     let set =
         PolicySet::from_policies(policies.all.iter().map(|policy| policy.policy.clone())).unwrap();
     let entities = caller_entities(caller).unwrap().add_entities(target.entities(), None).unwrap();
-    let context = if action == Action::List { Context::empty() } else { context(at).unwrap() };
-    let request = request(&caller.uid(), action, &target.uid(), context).unwrap();
+    let context = if action == Action::List { Context::empty() } else { all_circumstances(at) };
+    let (who, what) = (caller.uid(), target.uid());
+    let request = Request::new(who, action.uid(), what, context, None).unwrap();
     let response = Authorizer::new().is_authorized(&request, &set, &entities);
-    assert_eq!(response.diagnostics().errors().count(), 0);
-    response.decision() == Decision::Allow
+    let mut errors = response.diagnostics().errors();
+    let is_forbidden = errors.any(|error| {
+        let cedar_policy::AuthorizationError::PolicyEvaluationError(error) = error;
+        set.policy(error.policy_id()).unwrap().effect() == cedar_policy::Effect::Forbid
+    });
+    response.decision() == Decision::Allow && !is_forbidden
+}
+
+/// Whatever policies look at.
+fn all_circumstances(at: &Circumstances<'_>) -> Context {
+    let moment = jiff::tz::TimeZone::UTC
+        .to_datetime(jiff::Timestamp::from_second(at.now).expect("a moment"));
+    let now = [
+        ("epoch", at.now),
+        ("year", moment.year().into()),
+        ("month", moment.month().into()),
+        ("day", moment.day().into()),
+        ("hour", moment.hour().into()),
+        ("minute", moment.minute().into()),
+        ("weekday", moment.weekday().to_monday_one_offset().into()),
+    ];
+    let now = now.map(|(name, part)| (name.to_owned(), RestrictedExpression::new_long(part)));
+    let arguments = match at.arguments {
+        b"" => crate::value::empty_record(),
+        arguments => crate::value::record(arguments).unwrap(),
+    };
+    let address = RestrictedExpression::new_ip(at.address.to_canonical().to_string());
+    Context::from_pairs([
+        ("arguments".to_owned(), arguments),
+        ("now".to_owned(), RestrictedExpression::new_record(now).unwrap()),
+        ("address".to_owned(), address),
+    ])
+    .unwrap()
 }
 
 const PRINCIPALS: [&str; 6] = [
@@ -271,22 +319,71 @@ const RESOURCES: [&str; 6] = [
     "resource is Trunkline::Tool in Trunkline::Server::\"git\"",
     "resource in Trunkline::Skill::\"s\"",
 ];
-const CONDITIONS: [&str; 5] = [
+const CONDITIONS: [&str; 13] = [
     "",
     "when { principal is Trunkline::User && principal.role == \"caller\" }",
     "when { resource is Trunkline::Tool && resource.readOnlyHint }",
     "unless { resource in Trunkline::Server::\"git\" }",
     "when { action != Trunkline::Action::\"list\" && context.now.hour < 8 }",
+    "when { action != Trunkline::Action::\"list\" && context.now.minute > 10 && context.address.isLoopback() }",
+    "unless { action == Trunkline::Action::\"list\" || context.address.isInRange(ip(\"10.0.0.0/8\")) }",
+    "when { action != Trunkline::Action::\"list\" && context.arguments.path like \"/etc/*\" }",
+    "when { action != Trunkline::Action::\"list\" && context.arguments has path && context.arguments.path == \"/srv\" }",
+    "when { action != Trunkline::Action::\"list\" && context.arguments has to && context.arguments.to.n > 2 && context.now.hour < 8 }",
+    "unless { action == Trunkline::Action::\"list\" || context.arguments.tags.contains(\"x\") }",
+    "when { action != Trunkline::Action::\"list\" && context.arguments == {} }",
+    "when { action != Trunkline::Action::\"list\" && [1, 2].contains(context.arguments.n) && context.address.isIpv4() }",
 ];
+const ARGUMENTS: [&str; 7] = [
+    "",
+    "{}",
+    r#"{"path":"/etc/passwd","n":1}"#,
+    r#"{"n":3,"path":"/srv","tags":["x",{"y":[]}]}"#,
+    r#"{"to":{"n":3},"tags":["y"],"path":7}"#,
+    r#"{"to":{"n":"3"},"path":null,"other":{"path":"/etc/x"}}"#,
+    r#"{"to":[],"tags":"x","n":2.0}"#,
+];
+const ADDRESSES: [&str; 4] = ["127.0.0.1", "10.1.2.3", "::1", "::ffff:10.1.2.3"];
+
+/// A forbid holds for every spelling; a permit for the one it names, and not for what leads elsewhere.
+#[test]
+fn a_uri_is_decided_about_in_every_form_it_may_be_understood_in() {
+    let forbid = format!(
+        "{ALL} @id(\"etc\") forbid(principal, action, resource) when {{ resource is Trunkline::Resource && resource.uri like \"file:///etc/*\" }};"
+    );
+    let under = "permit(principal, action, resource is Trunkline::Resource) when { resource.uri like \"file:///srv/*\" };";
+    let exact =
+        "permit(principal, action, resource == Trunkline::Resource::\"s.note://My%20Note\");";
+    let timed = format!(
+        "{ALL} forbid(principal, action == Trunkline::Action::\"read\", resource is Trunkline::Resource) when {{ resource.uri like \"file:///etc/*\" && context.now.hour > 25 }};"
+    );
+    for (policies, uri, expected) in [
+        (forbid.as_str(), "file:///srv/a%20b", "allowed"),
+        (&forbid, "FILE:///etc/passwd", "refused"),
+        (&forbid, "file:///etc/../etc/passwd", "refused"),
+        (&forbid, "file:///%65tc/passwd", "refused"),
+        (under, "file:///srv/a%20b", "allowed"),
+        (under, "file:///srv/%61", "allowed"),
+        (under, "file:///srv/../etc/passwd", "refused"),
+        (under, "file:///srv/..%2fetc/passwd", "refused"),
+        (exact, "note://My%20Note", "allowed"),
+        (exact, "note://my%20note", "refused"),
+        (&timed, "file:///x/../etc/passwd", "depends"),
+    ] {
+        let target = RequestTarget::Resource { server: "s", uri };
+        let own = read(policies).for_caller(&caller("nobody"));
+        assert_eq!(word(&own.verdict(Action::Read, &target)), expected, "{policies} {uri}");
+    }
+}
 
 proptest! {
     #[test]
     fn decisions_are_those_of_cedar(
-        policies in prop::collection::vec((any::<bool>(), 0..6usize, 0..4usize, 0..6usize, 0..5usize), 0..6),
+        policies in prop::collection::vec((any::<bool>(), 0..6usize, 0..4usize, 0..6usize, 0..13usize), 0..6),
         is_user in any::<bool>(),
         read_only in any::<bool>(),
         skilled in any::<bool>(),
-        early in any::<bool>(),
+        moments in prop::collection::vec((0..4i64, 0..7usize, 0..4usize), 1..5),
     ) {
         let texts = policies.iter().map(|(permits, who, action, what, when)| {
             let effect = if *permits { "permit" } else { "forbid" };
@@ -299,8 +396,11 @@ proptest! {
             let caller = if is_user { user("alice", &["dev"], "") } else { key("k", "k", "caller") };
             let skills = if skilled { vec!["s".to_owned()] } else { vec![] };
             let hints = Hints::with_defaults(Some(read_only), None, None, None);
-            let now = if early { MORNING } else { MORNING + 3_600 };
-            let at = Circumstances { arguments: b"", now, address: IpAddr::V4(Ipv4Addr::LOCALHOST) };
+            let at = |(hour, arguments, address): &(i64, usize, usize)| Circumstances {
+                arguments: ARGUMENTS[*arguments].as_bytes(),
+                now: MORNING + hour * 1_800,
+                address: ADDRESSES[*address].parse().unwrap(),
+            };
             let own = policies.for_caller(&caller);
             for server in ["git", "jira"] {
                 let tool = RequestTarget::Tool { server, name: "log", hints, skills: &skills };
@@ -311,11 +411,16 @@ proptest! {
                     (Action::Read, RequestTarget::Resource { server, uri: "x:" }),
                     (Action::Get, RequestTarget::Prompt { server, name: "p" }),
                 ] {
-                    let expected = by_cedar(&policies, &caller, action, &target, &at);
-                    prop_assert_eq!(own.decide(action, &target, &at).is_ok(), expected);
-                    match own.verdict(action, &target) {
-                        CallerVerdict::Depends => prop_assert!(action != Action::List),
-                        verdict => prop_assert_eq!(word(&verdict) == "allowed", expected),
+                    // One after the other: what is remembered of one call must not decide another.
+                    let prepared = own.prepare(action, &target);
+                    for at in moments.iter().map(at) {
+                        let expected = by_cedar(&policies, &caller, action, &target, &at);
+                        prop_assert_eq!(prepared.decide(&at).is_ok(), expected);
+                        prop_assert_eq!(prepared.decide(&at), own.decide(action, &target, &at));
+                        match own.verdict(action, &target) {
+                            CallerVerdict::Depends => prop_assert!(action != Action::List),
+                            verdict => prop_assert_eq!(word(&verdict) == "allowed", expected),
+                        }
                     }
                 }
             }

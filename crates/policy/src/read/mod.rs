@@ -1,5 +1,6 @@
 //! Texts of policies -> `Policies`: parsed, named and validated as a whole, or what is wrong with them.
 
+mod bounds;
 mod open_record;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +14,7 @@ use cedar_policy::{
 };
 use miette::Diagnostic;
 
+use crate::looks::Looks;
 use crate::schema::{Action, VOCABULARY};
 use crate::scope::fits_action;
 use open_record::{uses_variable, without_open_records};
@@ -29,6 +31,8 @@ pub struct PolicySource {
 #[derive(Debug, Default)]
 pub struct Policies {
     pub(crate) all: Vec<Arc<ReadPolicy>>,
+    /// Nobody has written any, so that nothing is refused.
+    pub(crate) is_open: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +44,7 @@ pub(crate) struct ReadPolicy {
     pub(crate) resource: ResourceConstraint,
     /// Is there nothing but the head?
     pub(crate) is_plain: bool,
+    pub(crate) looks: Looks,
     pub(crate) uses_resource: bool,
     pub(crate) uses_action: bool,
 }
@@ -90,6 +95,11 @@ impl Display for PolicyFault {
 }
 
 impl Policies {
+    /// There is no text at all: everything is allowed. A text without a policy allows nothing.
+    pub fn none() -> Self {
+        Self { all: Vec::new(), is_open: true }
+    }
+
     /// All texts together, or everything that is wrong with them.
     pub fn read(sources: &[PolicySource]) -> Result<Self, Vec<PolicyFault>> {
         let (mut all, mut faults) = (Vec::new(), Vec::new());
@@ -108,13 +118,23 @@ impl Policies {
             }
         }
         match faults.is_empty() {
-            true => Ok(Self { all: all.into_iter().map(Arc::new).collect() }),
+            true => Ok(Self { all: all.into_iter().map(Arc::new).collect(), is_open: false }),
             false => Err(faults),
         }
     }
 
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Has nobody written any, so that nothing is refused? A text without a policy is another matter.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The policies with these ids.
+    pub fn named(&self, ids: &[Arc<str>]) -> Vec<PolicyInfo> {
+        self.infos().filter(|info| ids.contains(&info.id)).cloned().collect()
     }
 
     /// In the order in which they were read.
@@ -125,6 +145,9 @@ impl Policies {
     /// The actions that no policy permits to anybody: Cedar refuses what nothing permits.
     pub fn never_permitted(&self) -> Vec<Action> {
         let is_permitted = |action| {
+            if self.is_open {
+                return true;
+            }
             let permits = self.all.iter().filter(|policy| policy.info.effect == Effect::Permit);
             permits.into_iter().any(|policy| fits_action(&policy.action, action))
         };
@@ -134,6 +157,9 @@ impl Policies {
 
 fn read_source(source: &PolicySource) -> Result<Vec<ReadPolicy>, Vec<PolicyFault>> {
     let fault = |line, what| PolicyFault { source: source.name.clone(), line, what };
+    if let Some((line, what)) = bounds::beyond(&source.text) {
+        return Err(vec![fault(line, what)]);
+    }
     let set = PolicySet::from_str(&source.text).map_err(|errors| {
         let told =
             |error: &dyn Diagnostic| fault(line_of(&source.text, error).unwrap_or(1), words(error));
@@ -197,6 +223,7 @@ fn read_policy(
         action: policy.action_constraint(),
         resource: policy.resource_constraint(),
         is_plain: !policy.has_non_scope_constraint(),
+        looks: Looks::of(&json),
         uses_resource: uses_variable(&json, "resource"),
         uses_action: uses_variable(&json, "action"),
         policy: policy.new_id(PolicyId::new(id)),

@@ -5,6 +5,8 @@ use crate::session::Session;
 use crate::value::Row;
 
 /// Logins at once; the oldest go first.
+// People log in one by one, and a login ends after minutes: the bound is for programs that begin
+// logins without end.
 const MOST: i64 = 256;
 
 #[derive(Clone, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use crate::error::StoreError;
 use crate::session::Session;
 use crate::value::Row;
 
-/// Sessions at once; those that were idle for longest go first.
+/// Sessions at once. Of whoever has the most, those that were idle for longest go first: signing in again and again
+/// signs nobody else out.
+// As many as one process of the dashboard keeps in memory.
 const MOST: i64 = 1_024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +39,15 @@ pub(crate) async fn put(
     let WebSession { id, credential, detail, began_at, used_at } = new;
     let sql = "INSERT INTO web_sessions (id, credential, detail, began_at, used_at) \
                VALUES ($1, $2, $3, $4, $5)";
-    let values = vec![id.into(), credential.into(), detail.into(), began_at.into(), used_at.into()];
+    let values =
+        vec![id.clone().into(), credential.into(), detail.into(), began_at.into(), used_at.into()];
     session.execute(sql, values).await?;
-    let many = "DELETE FROM web_sessions WHERE id NOT IN \
-                (SELECT id FROM web_sessions ORDER BY used_at DESC, id LIMIT $1)";
-    session.execute(many, vec![MOST.into()]).await?;
+    // The latest of everybody are kept first, then the second of everybody, and so on.
+    let many = "DELETE FROM web_sessions WHERE id <> $2 AND id NOT IN \
+                (SELECT id FROM (SELECT id, used_at, ROW_NUMBER() OVER \
+                (PARTITION BY credential ORDER BY used_at DESC, id) AS place FROM web_sessions) AS placed \
+                ORDER BY place, used_at DESC, id LIMIT $1)";
+    session.execute(many, vec![MOST.into(), id.into()]).await?;
     Ok(())
 }
 

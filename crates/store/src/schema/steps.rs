@@ -4,11 +4,11 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 8;
+pub(super) const KNOWN: i64 = 9;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] =
-    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8];
+    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -286,3 +286,19 @@ const STEP_7: &[Statement] = &[
 
 /// Version 8: what each API key may have at most.
 const STEP_8: &[Statement] = &[Both("ALTER TABLE api_keys ADD COLUMN limits TEXT")];
+
+/// Version 9: policies, and a number that grows with each change of them.
+const STEP_9: &[Statement] = &[
+    Both(
+        "CREATE TABLE policies (
+            id         TEXT PRIMARY KEY,
+            text       TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            updated_by TEXT NOT NULL,
+            revision   INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both("CREATE TABLE policy_set (revision INTEGER NOT NULL) STRICT"),
+    Both("INSERT INTO policy_set (revision) VALUES (0)"),
+];

@@ -15,6 +15,7 @@ mod leases;
 mod pending;
 mod pins;
 mod place;
+mod policies;
 mod schema;
 mod servers;
 mod skills;

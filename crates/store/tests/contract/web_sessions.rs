@@ -9,6 +9,7 @@ on_both! { web_sessions:
     a_session_is_found_until_it_ends,
     those_that_are_over_are_swept,
     of_too_many_the_idlest_go,
+    whoever_has_the_most_loses_the_idlest,
 }
 
 const NOT_YET: WebSessionEnds = WebSessionEnds { began_before: 0, used_before: 0 };
@@ -42,6 +43,27 @@ async fn those_that_are_over_are_swept(place: &Place) {
     store.put_web_session(session("new", 9, 9), idle).await.unwrap();
     assert_eq!(store.web_session("old", NOT_YET).await.unwrap(), None);
     assert_eq!(store.web_session("new", NOT_YET).await.unwrap(), Some(session("new", 9, 9)));
+}
+
+async fn whoever_has_the_most_loses_the_idlest(place: &Place) {
+    let store = place.open().await;
+    let mut rows: Vec<String> = (0..1_022)
+        .map(|number| format!("('n{number}', 'key', '{{}}', 1, {})", 100 + number))
+        .collect();
+    // Idle for longer than all of those.
+    rows.extend(["a", "b"].map(|id| format!("('{id}', 'admin', '{{}}', 1, 1)")));
+    let columns = "id, credential, detail, began_at, used_at";
+    let sql = format!("INSERT INTO web_sessions ({columns}) VALUES {}", rows.join(", "));
+    place.tamper(&sql).await.unwrap();
+    for id in ["new", "newer"] {
+        let new = WebSession { credential: "key".to_owned(), ..session(id, 9_999, 9_999) };
+        store.put_web_session(new, NOT_YET).await.unwrap();
+    }
+    for (id, is_there) in
+        [("a", true), ("b", true), ("n0", false), ("n1", false), ("n2", true), ("newer", true)]
+    {
+        assert_eq!(store.web_session(id, NOT_YET).await.unwrap().is_some(), is_there, "{id}");
+    }
 }
 
 async fn of_too_many_the_idlest_go(place: &Place) {

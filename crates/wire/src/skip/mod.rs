@@ -282,6 +282,7 @@ fn plain_run(text: &ScannedText<'_>, mut at: usize) -> usize {
     end
 }
 
+// Keys and most names end within sixteen bytes: for those a block would cost more than it saves.
 const SHORT_WORDS: usize = 2;
 const BLOCK: usize = 32;
 /// From so many bytes on, a string is worth choosing instructions for.

@@ -1,5 +1,6 @@
 //! `RuntimeLink`: finds the runtime of a front, or starts it, and connects to it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -34,6 +35,8 @@ const ANSWER: usize = 4096;
 pub(super) struct RuntimeLocation {
     pub(super) directory: RuntimeDirectory,
     pub(super) key: [u8; 32],
+    /// Keyed hashes of this client's variables.
+    pub(super) variables: BTreeMap<String, String>,
     pub(super) id: String,
     pub(super) arguments: Vec<OsString>,
     pub(super) cwd: PathBuf,
@@ -148,7 +151,10 @@ impl RuntimeLink<'_> {
             },
         };
         let pid = peer(&stream)?;
-        match greeted(stream, pid, &RuntimeHello::Client(self.hello.clone())) {
+        // The key may be another one than at the last runtime.
+        let variables = self.at.variables.clone();
+        let hello = RuntimeHello::Client(ClientHello { variables, ..self.hello.clone() });
+        match greeted(stream, pid, &hello) {
             Ok((_, line, _)) if is_elsewhere(&line) => Ok(Attempt::Elsewhere),
             Ok((stream, line, ahead)) => match refused(&line) {
                 Some(why) => Err(format!("the shared runtime refuses this client: {why}")),
@@ -175,7 +181,7 @@ impl RuntimeLink<'_> {
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
         // One front starts it; the others that have lost the same runtime wait for its socket.
-        let starting = self.at.directory.lock_start(&self.at.id).map_err(told)?;
+        let starting = self.at.directory.lock_start(&self.at.id, &self.at.key).map_err(told)?;
         let Some(_starting) = starting else { return Ok(()) };
         // Whoever waits for the end of a pipe that our client has left open waits for the client, not for a
         // runtime that outlives it.

@@ -91,7 +91,7 @@ pub(crate) fn attach(
         kind: stdio.servers.client,
         linger,
         last_question: 0,
-        variables: digests(environment, &first.key),
+        variables: BTreeMap::new(), // those that belong to the key of each runtime
     };
     let mut link = RuntimeLink { at: first, hello, locate: &locate, started: Vec::new() };
     let connected = match link.connect(0) {
@@ -184,7 +184,8 @@ fn locate(
     // Behind the client's own, which it overrides: the runtime runs in another directory.
     arguments.extend(["--config".into(), canonical.into_os_string()]);
     let cwd = if is_local { here } else { neutral_directory(environment.path("HOME")) };
-    Ok(Some(RuntimeLocation { directory, key, id, arguments, cwd, warnings }))
+    let variables = digests(environment, &key);
+    Ok(Some(RuntimeLocation { directory, key, variables, id, arguments, cwd, warnings }))
 }
 
 #[cfg(test)]

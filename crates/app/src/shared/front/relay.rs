@@ -192,7 +192,11 @@ impl Relay {
             };
             match message.kind {
                 Kind::Answer | Kind::Refusal if is_own_id(message.id()) => continue,
-                Kind::Answer | Kind::Refusal => self.requests.closed(message.id()),
+                Kind::Refusal if message.id() == b"null" => self.requests.refused_unread(),
+                Kind::Answer | Kind::Refusal => {
+                    self.memory.note_answer(&message);
+                    self.requests.closed(message.id());
+                }
                 Kind::Request => {
                     self.last_question = upstream_id(message.id()).unwrap_or(self.last_question);
                     self.questions.insert(message.id().into());
@@ -309,7 +313,7 @@ fn pass_to_runtime(
             }
             Kind::Answer | Kind::Refusal => drop(questions.remove(message.id())),
         },
-        Err(_) => requests.opened_batch(line),
+        Err(_) => requests.opened_batch(line, memory.has_batches),
     }
     to_runtime.line(line);
 }

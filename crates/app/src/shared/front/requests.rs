@@ -1,9 +1,12 @@
 //! `OpenRequests`: the requests of the client that have no answer yet, and what becomes of each when the
 //! runtime is lost.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use trunkline_wire::{Edits, Kind, Message, Span, elements, encode, scan};
+use trunkline_gateway::BATCH_MEMBERS;
+use trunkline_wire::{
+    Edits, Kind, Message, Revision, Span, decode, elements, encode, member, scan,
+};
 
 /// Requests that can be sent again without being carried out twice: they only read, or set what is set.
 const REPEATABLE: [&[u8]; 16] = [
@@ -38,6 +41,8 @@ pub(super) struct OpenRequests {
     /// Counts requests: their order.
     arrived: u64,
     kept_bytes: usize,
+    /// The ids of batches that will be refused as a whole: by an error without an id, one after the other.
+    unfit: VecDeque<Vec<Box<[u8]>>>,
 }
 
 #[derive(Debug)]
@@ -91,12 +96,30 @@ impl OpenRequests {
         self.open.insert(message.id().into(), request);
     }
 
-    /// A batch is on its way: its requests. Answers and notifications in it need nothing.
-    pub(super) fn opened_batch(&mut self, line: &[u8]) {
+    /// A batch is on its way: its requests. Answers and notifications in it need nothing. `has_batches`: the session's
+    /// revision does.
+    pub(super) fn opened_batch(&mut self, line: &[u8], has_batches: bool) {
         let batch = Some(self.arrived + 1);
+        let mut ids = Vec::new();
         for message in messages(line) {
             if message.kind == Kind::Request {
                 self.opened(&message, batch);
+                ids.push(message.id().into());
+            }
+        }
+        let is_taken = has_batches && elements(line).count() <= BATCH_MEMBERS;
+        if !is_taken && !ids.is_empty() {
+            self.unfit.push_back(ids);
+        }
+    }
+
+    /// The runtime could not read something, and says so without an id: a batch that it refuses as a whole, the oldest
+    /// one first, or a line that is no message, which was never open.
+    pub(super) fn refused_unread(&mut self) {
+        while let Some(ids) = self.unfit.pop_front() {
+            // It may have been answered after all: sent behind an `initialize` whose answer had not come.
+            if ids.iter().any(|id| self.open.contains_key(id)) {
+                return ids.iter().for_each(|id| self.closed(id));
             }
         }
     }
@@ -155,12 +178,15 @@ impl OpenRequests {
                 self.closed(&id);
             }
         }
+        // Those that no runtime has got are refused by the next one.
+        self.unfit.retain(|ids| ids.iter().any(|id| self.open.contains_key(id)));
         settled
     }
 
     /// All that is open, in its order: nothing will answer it any more.
     pub(super) fn give_up(&mut self) -> Vec<Box<[u8]>> {
         self.kept_bytes = 0;
+        self.unfit.clear();
         let mut open: Vec<_> = self.open.drain().collect();
         open.sort_by_key(|(_, open)| open.arrived);
         open.into_iter().map(|(id, _)| id).collect()
@@ -182,6 +208,10 @@ pub(super) fn messages(line: &[u8]) -> Vec<Message<'_>> {
 #[derive(Debug, Default)]
 pub(super) struct SessionMemory {
     initialize: Option<Box<[u8]>>,
+    /// The answer to `initialize` has not come.
+    is_agreeing: bool,
+    /// The revision that was agreed on has batches.
+    pub(super) has_batches: bool,
     is_initialized: bool,
     level: Option<Box<[u8]>>,
     subscriptions: Vec<KeptSubscription>,
@@ -214,7 +244,7 @@ impl SessionMemory {
     pub(super) fn note(&mut self, message: &Message<'_>) {
         let line = || Some(message.bytes.into());
         match &*message.method() {
-            b"initialize" => self.initialize = line(),
+            b"initialize" => (self.initialize, self.is_agreeing) = (line(), true),
             b"notifications/initialized" => self.is_initialized = true,
             b"logging/setLevel" => self.level = line(),
             b"resources/subscribe" => {
@@ -232,6 +262,18 @@ impl SessionMemory {
                 }
             }
         }
+    }
+
+    /// Remembers what this answer says about the session.
+    pub(super) fn note_answer(&mut self, answer: &Message<'_>) {
+        if !self.is_agreeing || self.initialize_id() != Some(answer.id()) {
+            return;
+        }
+        self.is_agreeing = false;
+        let revision =
+            decode(member(answer.text(answer.result), "protocolVersion").unwrap_or_default());
+        let revision = revision.and_then(|revision| Revision::known(&revision));
+        self.has_batches = revision.is_some_and(Revision::allows_batches);
     }
 
     fn forget(&mut self, uri: &[u8]) {
@@ -363,10 +405,36 @@ mod tests {
     fn a_batch_is_lost_as_one() {
         let mut requests = OpenRequests::default();
         let batch = format!("[{},{}]", request("1", "tools/call"), request("2", "ping"));
-        requests.opened_batch(batch.as_bytes());
+        requests.opened_batch(batch.as_bytes(), true);
         open(&mut requests, &request("3", "tools/call"));
         let ids = vec![Box::from(&b"1"[..]), Box::from(&b"2"[..])];
         assert_eq!(requests.settle(b"").lost, [LostRequest::Batch(ids), single("3")]);
+    }
+
+    #[test]
+    fn a_batch_that_was_refused_as_a_whole_is_not_open() {
+        let batch = |ids: &[&str]| {
+            let members: Vec<String> = ids.iter().map(|id| request(id, "tools/call")).collect();
+            format!("[{}]", members.join(","))
+        };
+        let mut requests = OpenRequests::default();
+        requests.opened_batch(batch(&["1", "2"]).as_bytes(), false);
+        requests.opened_batch(batch(&["3", "1"]).as_bytes(), false);
+        requests.refused_unread();
+        let ids = vec![Box::from(&b"3"[..])];
+        assert_eq!(requests.settle(b"").lost[1..], [LostRequest::Batch(ids)]);
+        assert!(requests.is_empty());
+        // One that is taken stays open when a line behind it cannot be read.
+        requests.opened_batch(batch(&["4"]).as_bytes(), true);
+        requests.refused_unread();
+        assert!(!requests.is_empty());
+        requests.closed(b"4");
+        // Too long in any revision.
+        let many: Vec<String> = (0..=BATCH_MEMBERS).map(|id| id.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        requests.opened_batch(batch(&many).as_bytes(), true);
+        requests.refused_unread();
+        assert!(requests.is_empty());
     }
 
     #[test]

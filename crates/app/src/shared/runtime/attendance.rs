@@ -7,9 +7,13 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
 use trunkline_catalog::client::Client;
 
 use crate::shared::hello::ClientHello;
+
+/// How often a runtime without clients looks whether any could still find it: as often as at its socket.
+const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(crate) struct Attendance {
@@ -148,18 +152,19 @@ impl Attendance {
     /// if none has ever come. `is_outdated`: nobody will come any more, so nobody is waited for.
     pub(super) async fn lingered(&self, first: Duration, is_outdated: impl Fn() -> bool) {
         let mut now = self.now.subscribe();
+        let is_forgotten = || self.is_outdated() || self.why_hidden().is_some() || is_outdated();
         loop {
             let (clients, linger) = *now.borrow_and_update();
-            let wait = match linger {
-                None => first,
-                Some(_) if self.is_outdated() || self.why_hidden().is_some() || is_outdated() => {
-                    Duration::ZERO
+            let alone = async {
+                let until = Instant::now() + linger.unwrap_or(first);
+                while Instant::now() < until && !(linger.is_some() && is_forgotten()) {
+                    // It may become outdated while it is empty, and nothing tells that.
+                    sleep_until(until.min(Instant::now() + LOOK)).await;
                 }
-                Some(linger) => linger,
             };
             tokio::select! {
                 changed = now.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(wait), if clients == 0 => return,
+                () = alone, if clients == 0 => return,
             }
         }
     }
@@ -245,5 +250,18 @@ mod tests {
         drop(attendance.enter(&hello(600_000)));
         let outdated = attendance.lingered(Duration::ZERO, || true);
         assert!(tokio::time::timeout(Duration::from_secs(30), outdated).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_runtime_that_becomes_outdated_without_clients_does_not_stay() {
+        let attendance = Arc::new(Attendance::default());
+        drop(attendance.enter(&hello(600_000)));
+        let replaced = AtomicBool::new(false);
+        let outdated = || replaced.load(Ordering::Relaxed);
+        let mut lingered = std::pin::pin!(attendance.lingered(Duration::ZERO, outdated));
+        let mut ends_within = async |time| tokio::time::timeout(time, &mut lingered).await.is_ok();
+        assert!(!ends_within(Duration::from_secs(60)).await);
+        replaced.store(true, Ordering::Relaxed);
+        assert!(ends_within(2 * LOOK).await);
     }
 }

@@ -3,22 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
 use rustix::process::geteuid;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use trunkline_gateway::{Fleet, LATEST_GREETING, Restarted, SocketClient, SocketOrder};
 
 use super::attendance::Attendance;
+use super::notice_board::NoticeBoard;
 use super::report;
 use super::socket::{NewPlace, OwnSocket};
 use crate::client::did_you_mean;
@@ -38,13 +39,23 @@ pub(crate) struct Reception {
     pub(crate) fleet: Fleet,
     pub(crate) attendance: Arc<Attendance>,
     pub(crate) orders: mpsc::Sender<SocketOrder>,
-    pub(crate) notices: broadcast::Sender<Arc<str>>,
+    pub(crate) notices: NoticeBoard,
     pub(crate) config: PathBuf,
     pub(crate) started: SystemTime,
     /// Keyed hashes of what tells this runtime from others.
     pub(crate) inputs: BTreeMap<String, String>,
     /// The program that it was started from.
     pub(crate) program: ProgramFile,
+    pub(crate) next: NextConfig,
+}
+
+/// Reads the config that the next runtime would have: why that could not start.
+pub(crate) struct NextConfig(pub(crate) Box<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl fmt::Debug for NextConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NextConfig")
+    }
 }
 
 /// How a runtime is to end.
@@ -171,7 +182,9 @@ impl Reception {
         }
         // Before what the notices say is looked at: what fails in between is told twice rather than never.
         let notices = self.notices.subscribe();
-        for line in report::troubles(self) {
+        // What has failed since the start was logged, and the first client is told all of that.
+        let is_told = !notices.is_empty();
+        for line in report::troubles(self, is_told) {
             if stream.write_all(format!("#trunkline: {line}\n").as_bytes()).await.is_err() {
                 return;
             }
@@ -195,6 +208,10 @@ impl Reception {
         let said = match ask {
             Ask::Status => report::status(self),
             Ask::Stop | Ask::Restart(None) => {
+                // A runtime that works is not given up for one that cannot start.
+                if let (Ask::Restart(_), Err(why)) = (&ask, (self.next.0)()) {
+                    return refusal(&format!("nothing was restarted: {why}"));
+                }
                 let again = ask != Ask::Stop;
                 // Full: it ends already.
                 let _ = end.try_send(EndOrder { again });

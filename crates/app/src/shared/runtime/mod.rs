@@ -2,6 +2,7 @@
 
 mod attendance;
 mod listener;
+mod notice_board;
 mod report;
 mod socket;
 
@@ -13,7 +14,8 @@ use std::path::Path;
 use crate::environment::Environment;
 use crate::shared::directory::RuntimeDirectory;
 pub(crate) use attendance::Attendance;
-pub(crate) use listener::{ProgramFile, Reception};
+pub(crate) use listener::{NextConfig, ProgramFile, Reception};
+pub(crate) use notice_board::NoticeBoard;
 pub(crate) use socket::OwnSocket;
 
 /// What a runtime writes to its standard output once it listens,

@@ -99,11 +99,13 @@ fn why_draining(reception: &Reception) -> Option<&'static str> {
 }
 
 /// What the log has told those who were there, for one who comes now: a line for each server that has failed, and
-/// one for those whose tools are not known yet.
-pub(super) fn troubles(reception: &Reception) -> Vec<String> {
+/// one for those whose tools are not known yet. `is_told`: it hears from the log itself what has failed.
+pub(super) fn troubles(reception: &Reception, is_told: bool) -> Vec<String> {
     let servers = reception.fleet.servers();
     let failed = servers.iter().filter_map(|server| match &server.state {
-        State::Failed(failure) => Some(format!("error: server `{}`: {failure}", server.key)),
+        State::Failed(failure) if !is_told => {
+            Some(format!("error: server `{}`: {failure}", server.key))
+        }
         _ => None,
     });
     let mut lines: Vec<String> = failed.map(|line| line.replace('\n', " ")).collect();
@@ -112,8 +114,8 @@ pub(super) fn troubles(reception: &Reception) -> Vec<String> {
     let unknown: Vec<&str> =
         servers.iter().filter(is_unknown).map(|server| server.key.as_str()).collect();
     // Sooner it is not worth a line, and later all clients are told at once.
-    let is_told = reception.started.elapsed().is_ok_and(|age| age > FIRST_WORD);
-    if is_told && !unknown.is_empty() {
+    let is_late = reception.started.elapsed().is_ok_and(|age| age > FIRST_WORD);
+    if is_late && !unknown.is_empty() {
         let names = unknown.join(", ");
         lines.push(format!("warning: still starting: {names}; their tools join the list then"));
     }

@@ -58,6 +58,7 @@ impl OwnSocket {
         let told = |error: io::Error| format!("{}: {error}", directory.path().display());
         let Some(lock) = directory.lock(id).map_err(told)? else { return Ok(None) };
         let key = directory.key().map_err(told)?;
+        lock.keep_key(&key).map_err(told)?;
         // A socket that is there was left by a runtime that was killed: its lock is ours now.
         let (listener, file) = bound(&directory, id).map_err(told)?;
         let id = id.to_owned();
@@ -89,15 +90,25 @@ impl OwnSocket {
         self.lock.is_none()
     }
 
-    /// Resolves when its file is not there any more.
+    /// Resolves when clients do not find it any more: its file is not there, or the key is another one. A key that was
+    /// removed is put back.
     pub(super) async fn lost(&self) {
         loop {
             sleep(shortened(LOOK)).await;
+            if !self.is_displaced() && !self.has_own_key() {
+                return;
+            }
             // By its full path: the directory that is held open may be another one than that at its place.
             if self.file.is_none() || file_at(&self.directory.file(&self.id, "sock")) != self.file {
                 return;
             }
         }
+    }
+
+    /// Is it found by its key? An error of the disk: nobody can tell, and fronts say what is wrong with it.
+    fn has_own_key(&self) -> bool {
+        let there = self.directory.key_or(&self.key);
+        there.is_err() || there.is_ok_and(|key| key == self.key)
     }
 
     /// Its file was removed, perhaps with all others: it takes its place again, unless another runtime has it.
@@ -125,11 +136,17 @@ impl OwnSocket {
             // What is held keeps nobody out any more.
             false => directory.lock(&self.id).map_err(told)?,
         };
+        lock.iter().try_for_each(|lock| lock.keep_key(&self.key)).map_err(told)?;
         let (place, id) = match (&lock, self.is_retired()) {
             (Some(_), _) => (NewPlace::Same, self.id.clone()),
             (None, true) => (NewPlace::Taken, self.id.clone()),
             (None, false) => (NewPlace::Taken, draining_id(&self.id, std::process::id())),
         };
+        // Its own, where only the key is another one: nobody listens there from now on.
+        let path = self.directory.socket(&self.id);
+        if id != self.id && self.file.is_some() && file_at(&path) == self.file {
+            drop(std::fs::remove_file(&path));
+        }
         // Noted first: if there is no socket now, the next look is for the same place.
         (self.lock, self.id) = (lock, id);
         let (listener, file) = bound(&directory, &self.id).map_err(told)?;

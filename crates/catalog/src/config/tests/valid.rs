@@ -1,7 +1,9 @@
 //! Configs that load, and what they say.
 
 use super::{check_rows, read, server};
-use crate::config::{Config, ConfigSource, RemoteKind, Rules, ServerSpec, Transport, load};
+use crate::config::{
+    Config, ConfigSource, NetworkRules, RemoteKind, Rules, ServerSpec, Transport, load,
+};
 use crate::name::Naming;
 
 fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
@@ -14,7 +16,12 @@ fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) 
 }
 
 fn remote(url: &str, kind: RemoteKind, headers: &[(&str, &str)]) -> Transport {
-    Transport::Remote { url: url.to_owned(), kind, headers: pairs(headers) }
+    Transport::Remote {
+        url: url.to_owned(),
+        kind,
+        headers: pairs(headers),
+        network: NetworkRules::default(),
+    }
 }
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -2,13 +2,15 @@
 
 use super::{ISSUER, NOW, Signer, claims, header};
 use crate::access::{
-    Action, ApiKey, Credential, Credentials, Grants, JwtFault, KeyFault, Pepper, Refusal,
-    RememberedPrincipal, Role, Use, WithoutToken, bearer_of, decide, make_admin_token, make_key,
-    recall,
+    Action, ApiKey, CertificateRole, CertificateRoles, Credential, Credentials, Grants, JwtFault,
+    KeyFault, Pepper, Refusal, RememberedPrincipal, Role, Use, WithoutToken, bearer_of, decide,
+    decide_with, make_admin_token, make_key, recall,
 };
 use serde_json::json;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 use trunkline_catalog::config::LimitRules;
+use trunkline_gateway::ClientCertificate;
 
 struct Scene {
     signer: Signer,
@@ -28,6 +30,7 @@ fn scene() -> Scene {
         keys: [].into(),
         issuer: Some(signer.issuer()),
         without_token: WithoutToken::Refused,
+        certificates: Arc::default(),
         pepper: Arc::new(pepper),
     };
     let keys = [(1, None, None), (2, Some(NOW), None), (3, None, Some(NOW - 1))].map(
@@ -113,6 +116,7 @@ fn nothing_is_taken_that_is_not_set_up() {
         keys: [].into(),
         issuer: None,
         without_token: WithoutToken::Refused,
+        certificates: Arc::default(),
         pepper: known.pepper,
     };
     for token in [&admin, &keys[0], &jwt, "static.token.x", ""] {
@@ -197,4 +201,32 @@ fn the_authorization_header_is_read() {
     ] {
         assert_eq!(bearer_of(header), expected, "{header:?}");
     }
+}
+
+#[test]
+fn a_certificate_is_somebody_where_no_token_is_shown() {
+    let Scene { known, admin, .. } = scene();
+    let roles = ["ci=operator", "guest=none"].map(|role| CertificateRole::parse(role).unwrap());
+    let known =
+        Credentials { certificates: Arc::new(CertificateRoles::new(roles.into())), ..known };
+    let shown = |name: &str| ClientCertificate {
+        name: name.to_owned(),
+        not_after: UNIX_EPOCH + Duration::from_secs(NOW + 100),
+    };
+    for (bearer, name, expected) in [
+        (None, "ci", Ok(("cert:ci", Role::Operator, "cert:ci".to_owned(), Some(NOW + 100)))),
+        (None, "x y", Ok(("cert:x y", Role::Caller, "cert:x y".to_owned(), Some(NOW + 100)))),
+        (None, "guest", Err(Refusal::NoRole)),
+        (Some(&*admin), "guest", Ok(("admin", Role::Admin, "admin-token".to_owned(), None))),
+        (Some("wrong"), "ci", Err(Refusal::Unknown)),
+    ] {
+        let who = decide_with((bearer, Some(&shown(name))), &known, NOW);
+        let who = who
+            .as_ref()
+            .map(|who| (who.name(), who.role(), who.credential().to_string(), who.good_until()));
+        assert_eq!(who.map_err(|refusal| *refusal), expected, "{bearer:?} {name}");
+    }
+    let late = decide_with((None, Some(&shown("ci"))), &known, NOW + 100);
+    assert_eq!(late, Err(Refusal::CertificateEnded), "the connection is older than that");
+    assert_eq!(decide_with((None, None), &known, NOW), Err(Refusal::Missing));
 }

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use trunkline_gateway::WebRequest;
+use trunkline_gateway::{ClientCertificate, WebRequest};
 
 use super::seconds;
-use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
+use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide_with};
 use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::PathParams;
@@ -22,7 +22,7 @@ pub(super) async fn admitted(
     visit: &WebRequest,
 ) -> Result<Principal, ApiResponse> {
     let decided = match shown(visit) {
-        Ok(bearer) => recognised(plane, bearer).await,
+        Ok(bearer) => recognised(plane, (bearer, visit.certificate.as_deref())).await,
         Err(refusal) => Err(refusal),
     };
     let principal = decided.and_then(|principal| {
@@ -42,9 +42,10 @@ pub(super) async fn admitted(
 /// Who shows this token? What may have changed elsewhere is looked at before anybody is sent away.
 pub(super) async fn recognised(
     plane: &ControlPlane,
-    bearer: Option<&str>,
+    shown: (Option<&str>, Option<&ClientCertificate>),
 ) -> Result<Principal, Refusal> {
-    let decide = || decide(bearer, &plane.keys().known(), seconds());
+    let (bearer, _) = shown;
+    let decide = || decide_with(shown, &plane.keys().known(), seconds());
     let mut decided = decide();
     if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, plane.issuer()) {
         issuer.renewed().await;
@@ -60,7 +61,10 @@ pub(super) async fn recognised(
 /// Could this be somebody who may come in? As far as that can be told without asking anybody.
 pub(super) fn sender(plane: &ControlPlane, head: &WebRequest) -> Sender {
     let bearer = shown(head);
-    match bearer.and_then(|bearer| decide(bearer, &plane.keys().known(), seconds())) {
+    let certificate = head.certificate.as_deref();
+    let decided = bearer
+        .and_then(|bearer| decide_with((bearer, certificate), &plane.keys().known(), seconds()));
+    match decided {
         Ok(_) => Sender::Known,
         Err(Refusal::NeedsKeys) => Sender::Perhaps,
         Err(Refusal::Unknown) if plane.keys().may_be_new(bearer.ok().flatten()) => Sender::Perhaps,

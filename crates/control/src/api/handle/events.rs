@@ -40,6 +40,7 @@ pub(super) async fn stream(asked: &ApiRequest<'_>, reply: WebReply) {
             () = stream.closed() => return,
             () = ending.cancelled() => return,
             () = over(asked.principal.good_until()) => return,
+            () = shut_out(asked) => return,
             // The control plane, which this holds, holds the sender.
             _ = changes.changed() => match keys.is_good(asked.principal.credential(), now()) {
                 true => continue,
@@ -57,6 +58,14 @@ pub(super) async fn stream(asked: &ApiRequest<'_>, reply: WebReply) {
         if !open {
             return;
         }
+    }
+}
+
+/// When policies let it in no more: nothing tells of that, and few listen.
+async fn shut_out(asked: &ApiRequest<'_>) {
+    let policies = asked.plane.policies();
+    while !policies.shuts_out(&asked.principal) {
+        sleep(LOOK).await;
     }
 }
 

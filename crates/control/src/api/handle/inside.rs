@@ -50,7 +50,7 @@ impl Api {
     ) -> Result<Principal, NotRecognised> {
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         let decided = match is_token {
-            true => admit::recognised(&self.plane, Some(token)).await,
+            true => admit::recognised(&self.plane, (Some(token), None)).await,
             false => Err(Refusal::Malformed),
         };
         decided.map_err(|refusal| {

@@ -183,6 +183,7 @@ fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         Credential::StaticToken => "token",
         Credential::Key(_) => "key",
         Credential::Jwt { .. } => "jwt",
+        Credential::Certificate(_) => "certificate",
         Credential::Open => "open",
     };
     let may = |action: &&Action| principal.require(**action).is_ok();

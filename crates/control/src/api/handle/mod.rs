@@ -10,6 +10,8 @@ mod inside;
 mod keys;
 mod logins;
 mod metadata;
+mod policies;
+mod policy_test;
 mod reviews;
 mod search;
 mod secrets;
@@ -46,6 +48,8 @@ pub const TABLES: RouteTables = &[
     reviews::ROUTES,
     secrets::ROUTES,
     keys::ROUTES,
+    policies::ROUTES,
+    policy_test::ROUTES,
     figures::ROUTES,
 ];
 
@@ -172,12 +176,21 @@ async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 }
 
 async fn dispatch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
-    match asked.route.handler {
+    // Held until the answer is made: it is open as long.
+    let counted = match asked.route.is_counted {
+        true => asked.plane.tools().count_request(&asked.visit.connection, &asked.principal)?,
+        false => None,
+    };
+    let answered = match asked.route.handler {
         Handler::Sync(handler) => handler(asked),
         Handler::Async(handler) => handler(asked).await,
         // `serve` has handed streams to their writer, and the gateway its own routes to itself.
         Handler::Stream | Handler::Gateway => Ok(ApiResponse::empty(404)),
+    };
+    if let (Some(counted), Ok(answer)) = (counted, &answered) {
+        counted.charge(answer.body().len());
     }
+    answered
 }
 
 fn shown(peer: SocketAddr) -> String {

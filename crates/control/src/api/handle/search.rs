@@ -35,6 +35,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[Route::new(
 )
 .body(SearchTools::SCHEMA)
 .answers(&[Response::json(200, "What was found.", Schema::Object(&FOUND_LIST))])
+.counted()
 .not_audited()];
 
 async fn search(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {

@@ -391,6 +391,7 @@ mod tests {
                 url: "http://h".to_owned(),
                 kind: RemoteKind::Http,
                 headers: pairs(&before),
+                network: Default::default(),
             };
             patch.config.apply(&mut transport);
             let Transport::Remote { url, headers, .. } = transport else { panic!() };
@@ -410,6 +411,7 @@ mod tests {
                 url: "https://h/mcp?key=hunter2".to_owned(),
                 kind: RemoteKind::Http,
                 headers: vec![],
+                network: Default::default(),
             };
             read(&json, TransportType::Http).unwrap().config.apply(&mut transport);
             let Transport::Remote { url, .. } = transport else { panic!() };

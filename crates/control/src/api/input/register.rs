@@ -1,6 +1,8 @@
 //! `POST /aggregator/servers`: the description of a server to register.
 
-use trunkline_catalog::config::{CallRules, OnChange, RemoteKind, SandboxRules, Transport};
+use trunkline_catalog::config::{
+    CallRules, NetworkRules, OnChange, RemoteKind, SandboxRules, Transport,
+};
 
 use super::body::{Declared, none};
 use super::members::Members;
@@ -68,6 +70,7 @@ fn transport(members: &Members<'_>) -> Transport {
         url: config.read(URL.name).unwrap_or_default(),
         kind,
         headers: pairs(HEADERS.name),
+        network: NetworkRules::default(),
     };
     match kind {
         Some(TransportType::Sse) => remote(RemoteKind::Sse),

@@ -51,9 +51,12 @@ fn every_route_has_its_least_role() {
         | "listClients"
         | "getServerStderr"
         | "getSettings"
+        | "listPolicies"
+        | "getPolicy"
+        | "testPolicies"
         | "listAudit" => Some(Operator),
         "createKey" | "listKeys" | "limitKey" | "revokeKey" => Some(Admin),
-        "putSecret" | "deleteSecret" => Some(Admin),
+        "putSecret" | "deleteSecret" | "putPolicy" | "deletePolicy" => Some(Admin),
         id => panic!("say here who may {id}"),
     };
     for route in all() {

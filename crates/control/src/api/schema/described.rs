@@ -157,3 +157,48 @@ impl<T: FromJson> FromJson for Vec<T> {
         Self::new()
     }
 }
+
+/// An object of a request that is passed on as JSON: numbers as written, members in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectText(pub String);
+
+impl FromJson for ObjectText {
+    fn from_json(value: &jsonc::Value) -> Option<Self> {
+        let mut text = String::new();
+        matches!(value, jsonc::Value::Object(_)).then(|| write_json(value, &mut text))?;
+        Some(Self(text))
+    }
+
+    fn absent() -> Self {
+        Self("{}".to_owned())
+    }
+}
+
+/// As deep as the parser lets it be.
+fn write_json(value: &jsonc::Value, to: &mut String) {
+    let quoted = |text: &str| Value::from(text).to_string();
+    match value {
+        jsonc::Value::Null => to.push_str("null"),
+        jsonc::Value::Bool(flag) => to.push_str(if *flag { "true" } else { "false" }),
+        jsonc::Value::Number(number) => to.push_str(number),
+        jsonc::Value::String(text) => to.push_str(&quoted(&text.value)),
+        jsonc::Value::Array(items) => {
+            to.push('[');
+            for (at, item) in items.iter().enumerate() {
+                to.push_str(if at == 0 { "" } else { "," });
+                write_json(&item.value, to);
+            }
+            to.push(']');
+        }
+        jsonc::Value::Object(members) => {
+            to.push('{');
+            for (at, member) in members.iter().enumerate() {
+                to.push_str(if at == 0 { "" } else { "," });
+                to.push_str(&quoted(&member.key.value));
+                to.push(':');
+                write_json(&member.value.value, to);
+            }
+            to.push('}');
+        }
+    }
+}

@@ -7,6 +7,7 @@ use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
 
 use crate::access::Pattern;
 use crate::api::time;
+use crate::policies::is_policy_id;
 use crate::secrets::{is_secret_name, is_variable};
 use crate::skills::is_skill_id;
 
@@ -30,6 +31,8 @@ pub enum TextFormat {
     /// What `${secret:NAME}` can name.
     SecretName,
     SkillId,
+    /// The id of a stored policy.
+    PolicyId,
     /// Which tools a key may see and call.
     ToolPattern,
     /// RFC 3339.
@@ -87,16 +90,7 @@ impl TextFormat {
             Self::VariableName => None,
             Self::Value | Self::Secret if text.contains('\0') => plain("has a NUL character"),
             Self::Secret => None,
-            Self::SecretName if !is_secret_name(text) => with(
-                "is not a name a secret can have",
-                "letters, digits, `-`, `_` and `.`, no `.` at its beginning",
-            ),
-            Self::SecretName => None,
-            Self::SkillId if !is_skill_id(text) => with(
-                "is not an id a skill can have",
-                "lower case letters, digits and `_`, a letter first",
-            ),
-            Self::SkillId => None,
+            Self::SecretName | Self::SkillId | Self::PolicyId => self.name_fault(text),
             Self::HeaderValue | Self::Value => {
                 reference_fault(text).map(|message| (message.to_owned(), REFERENCE))
             }
@@ -125,6 +119,21 @@ impl TextFormat {
         }
     }
 
+    /// What is wrong with a name that stands in a path.
+    fn name_fault(self, text: &str) -> Option<(String, Option<&'static str>)> {
+        const PLAIN: &str = "letters, digits, `-`, `_` and `.`, no `.` at its beginning";
+        let (is_good, what, hint) = match self {
+            Self::SecretName => (is_secret_name(text), "is not a name a secret can have", PLAIN),
+            Self::PolicyId => (is_policy_id(text), "is not an id a stored policy can have", PLAIN),
+            _ => (
+                is_skill_id(text),
+                "is not an id a skill can have",
+                "lower case letters, digits and `_`, a letter first",
+            ),
+        };
+        (!is_good).then(|| (what.to_owned(), Some(hint)))
+    }
+
     /// The rule as a regular expression of JSON Schema, where one can say it.
     pub fn pattern(self) -> Option<&'static str> {
         match self {
@@ -142,7 +151,7 @@ impl TextFormat {
             Self::HeaderValue => Some(r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*$"),
             Self::VariableName => Some(r"^[^=\u0000]+$"),
             Self::Value | Self::Secret => Some(r"^[^\u0000]*$"),
-            Self::SecretName => Some(r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"),
+            Self::SecretName | Self::PolicyId => Some(r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"),
             Self::SkillId => Some(r"^[a-z][a-z0-9_]*$"),
             Self::ToolPattern => Some(
                 r"^(\*|([^.\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+\.([^\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+)$",

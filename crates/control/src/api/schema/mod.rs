@@ -13,7 +13,7 @@ mod near;
 pub use call_rules::{CALL_RULES, LIMITS, ShownLimits, read_setting};
 pub use check::check;
 pub(super) use declare::{answer, request, words};
-pub use described::{Described, FromJson, Moment, RawObject, SharedMembers};
+pub use described::{Described, FromJson, Moment, ObjectText, RawObject, SharedMembers};
 pub use example::example;
 pub use format::TextFormat;
 pub use json_schema::{components, json_schema};

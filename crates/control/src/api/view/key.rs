@@ -67,7 +67,7 @@ answer! {
     pub struct MeView<'a> as "Me" {
         #[example = "ci"] pub name: &'a str,
         #[example = "caller"] pub role: &'a str => ROLE,
-        /// What kind of token it is: `admin-token`, `token`, `key`, `jwt` or `open`.
+        /// What kind of token it is: `admin-token`, `token`, `key`, `jwt`, `certificate` or `open`.
         #[example = "key"] pub credential: &'a str,
         #[doc = TOOLS_DOC]
         #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,

@@ -37,7 +37,8 @@ pub use tools::{
 
 use serde_json::Value;
 
-const NEXT_CURSOR: &str = "To be given as `cursor` for the next page; null on the last one.";
+pub(in crate::api) const NEXT_CURSOR: &str =
+    "To be given as `cursor` for the next page; null on the last one.";
 
 /// One member more.
 pub(crate) fn add(object: &mut Value, key: &str, value: impl Into<Value>) {

@@ -237,6 +237,7 @@ mod tests {
                 url: "https://h/mcp?key=hunter2&hunter2".to_owned(),
                 kind: RemoteKind::Sse,
                 headers: pair("Authorization", "Bearer hunter2"),
+                network: Default::default(),
             },
         ] {
             let servers = vec![view(&transport).json()];

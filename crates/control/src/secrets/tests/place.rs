@@ -19,7 +19,12 @@ pub(super) fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 pub(super) fn remote(url: &str, headers: &[(&str, &str)]) -> Connection {
-    of(Transport::Remote { url: url.to_owned(), kind: RemoteKind::Sse, headers: pairs(headers) })
+    of(Transport::Remote {
+        url: url.to_owned(),
+        kind: RemoteKind::Sse,
+        headers: pairs(headers),
+        network: Default::default(),
+    })
 }
 
 pub(super) fn stdio(args: &[&str], env: &[(&str, &str)]) -> Connection {

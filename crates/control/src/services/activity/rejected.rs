@@ -14,12 +14,14 @@ use crate::audit::Audit;
 /// Between two records of one source, in milliseconds.
 const PAUSE: i64 = 60_000;
 /// Sources that are told apart; what comes from further ones is told of as one.
+// Whoever guesses may have many addresses: the table must not grow with them.
 const SOURCES: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct RejectedLogins {
     audit: Audit,
     /// A leaf lock.
+    // Released before the audit record is handed over, which takes a lock of its own.
     counts: Mutex<RejectionCounts>,
     wrong: WrongTokens,
 }

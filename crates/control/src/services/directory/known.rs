@@ -1,16 +1,22 @@
 //! `KnownServers`: holds the newest `ServerDirectory`, and builds it anew from the config file and the store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::timeout;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_store::{ServerRecord, Store, StoreError};
 
 use super::file::ConfigFileState;
 use super::snapshot::ServerDirectory;
 use crate::clock;
+
+/// A reconciliation reads the store a few times, and takes milliseconds. An edit is not refused because the store
+/// hangs: after this long it is answered, and applied later.
+const APPLIED_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct KnownServers {
@@ -27,6 +33,10 @@ pub(crate) struct KnownServers {
     is_store_away: AtomicBool,
     /// What is wanted has changed.
     reconcile: Notify,
+    /// How often a reconciliation was requested.
+    requested: AtomicU64,
+    /// The last request that the data plane knows of.
+    applied: watch::Sender<u64>,
 }
 
 impl KnownServers {
@@ -39,6 +49,8 @@ impl KnownServers {
             reloading: Semaphore::new(1),
             is_store_away: AtomicBool::new(false),
             reconcile: Notify::new(),
+            requested: AtomicU64::new(0),
+            applied: watch::Sender::new(0),
         }
     }
 
@@ -107,8 +119,31 @@ impl KnownServers {
         self.request_reconcile();
     }
 
-    pub(crate) fn request_reconcile(&self) {
+    /// After a change that must hold when it is answered, such as narrower walls of a server.
+    pub(crate) async fn refresh_and_apply(&self) {
+        self.refresh().await;
+        let request = self.request_reconcile();
+        let mut applied = self.applied.subscribe();
+        drop(timeout(APPLIED_WITHIN, applied.wait_for(|last| *last >= request)).await);
+    }
+
+    /// Returns the number of the request.
+    pub(crate) fn request_reconcile(&self) -> u64 {
+        // `Relaxed`: what is wanted is published by the lock of `current`; the number only counts.
+        let request = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
         self.reconcile.notify_one();
+        request
+    }
+
+    /// The last request so far: a reconciliation that begins now answers it and all before.
+    pub(crate) fn last_request(&self) -> u64 {
+        // `Relaxed`: as above.
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// The data plane knows what was wanted when this request was made.
+    pub(crate) fn applied_until(&self, request: u64) {
+        self.applied.send_replace(request);
     }
 
     /// Waits for the next request.

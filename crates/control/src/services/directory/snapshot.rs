@@ -33,6 +33,7 @@ pub(crate) struct ServerEntry {
 #[derive(Debug, Clone)]
 pub(crate) enum ServerOrigin {
     File {
+        /// As it may be shown: every role sees it.
         transport: Transport,
         calls: CallRules,
         on_change: Option<OnChange>,
@@ -79,6 +80,31 @@ impl ServerEntry {
     }
 }
 
+/// How an entry of the config file is reached, without secrets: arguments and addresses may have values of variables.
+/// (Values of `env` and headers are never shown.)
+fn shown(spec: &ServerSpec) -> Transport {
+    let mut transport = spec.transport.clone();
+    match &mut transport {
+        Transport::Stdio { args, .. } => {
+            args.iter_mut().for_each(|arg| *arg = masked(&spec.secrets.redact(arg)));
+        }
+        Transport::Remote { url, .. } => *url = masked(&spec.secrets.redact(url)),
+    }
+    transport
+}
+
+/// `[redacted NAME]` as `***`, which is how the API shows all that is secret, and which an address may hold.
+fn masked(redacted: &str) -> String {
+    let (mut out, mut rest) = (String::new(), redacted);
+    while let Some((before, after)) = rest.split_once("[redacted ") {
+        out.push_str(before);
+        out.push_str("***");
+        rest = after.split_once(']').map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    out
+}
+
 impl ServerDirectory {
     pub(crate) fn new(
         file: &[ServerSpec],
@@ -93,7 +119,7 @@ impl ServerDirectory {
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
                 origin: ServerOrigin::File {
-                    transport: spec.transport.clone(),
+                    transport: shown(spec),
                     calls: spec.calls,
                     on_change: spec.texts.on_change,
                     sandbox: spec.sandbox.clone(),

@@ -24,13 +24,14 @@ impl Diagnosis {
         Self { at: call.at, message, hint: Some(CALLS_FAIL.to_owned()) }
     }
 
-    /// Why the connection was last lost or not made. What a server writes on stderr is for operators.
+    /// Why the connection was last lost or not made. What a server writes on stderr, and what its walls refused, is for
+    /// operators.
     pub(crate) fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Self> {
         let (at, failure) = info
             .and_then(|info| info.last_failure.clone())
             .and_then(|past| Some((past.at?, past.why)))?;
-        let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
         let failure = if is_operator { failure } else { failure.brief() };
+        let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
         Some(Self { at: clock::at(at), message: failure.to_string(), hint })
     }
 }

@@ -1,6 +1,7 @@
 //! `OverviewService`: the figures of all servers that an asker sees, and the metrics.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -126,6 +127,8 @@ impl OverviewService {
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,
+            // Relaxed: a count that is only shown.
+            audit_export_lost: self.audit.export_lost().load(Ordering::Relaxed),
             tokens_refused: self.rejected.total(),
             events_lost: self.sink.lock().as_ref().map_or(0, EventSink::lost),
             traces_dropped: self.settings.tracer.as_ref().map_or(0, Tracer::dropped),

@@ -18,6 +18,7 @@ use crate::services::connections::{ConnectionOpener, NoConnection, may_log_in};
 use crate::services::directory::{ServerDirectory, ServerOrigin};
 use crate::services::live::LiveServers;
 use crate::services::monitor::Monitor;
+use crate::services::policies::PolicyService;
 use crate::services::settings::DISCONNECT_GRACE;
 
 /// Other replicas may have changed something, and not every store sends a notification.
@@ -29,8 +30,10 @@ pub(crate) struct Reconciler {
     pub(crate) opener: ConnectionOpener,
     pub(crate) monitor: Arc<Monitor>,
     pub(crate) logins: Logins,
+    pub(crate) policies: Arc<PolicyService>,
     pub(crate) background: Background,
     /// A leaf lock.
+    // One server's revision is compared or noted under it; secrets are opened without it.
     pub(crate) applied: Mutex<AppliedRevisions>,
     /// What the store said when it was last asked whether somebody had decided on definitions. A leaf lock.
     pub(crate) reviewed: Mutex<Option<i64>>,
@@ -41,10 +44,14 @@ impl Reconciler {
     pub(crate) async fn run(&self) {
         let mut changes = self.opener.store.changes();
         loop {
+            // Before the store is read: what is requested later may not be in that reading.
+            let request = self.live.known.last_request();
             self.live.known.refresh().await;
             self.live.known.date_file_servers().await;
             self.reconcile().await;
+            self.live.known.applied_until(request);
             self.look_at_reviews().await;
+            self.policies.follow().await;
             tokio::select! {
                 () = self.background.end().cancelled() => return,
                 () = self.live.known.reconcile_requested() => {}

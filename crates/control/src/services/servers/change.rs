@@ -169,7 +169,7 @@ impl ServerService {
         changes.extend(sealed.changes(&credentials));
         self.commit(changes, audit, &record.name).await?;
         self.publish(&record, "changed");
-        self.live.known.refresh_and_reconcile().await;
+        self.live.known.refresh_and_apply().await;
         if let Some(fleet) = self.live.fleet().filter(|_| record.name != before.name) {
             // Before the answer: its receiver may use the new name at once.
             fleet.rename(&record.id, &record.name);

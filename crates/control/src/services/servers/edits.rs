@@ -173,7 +173,12 @@ mod tests {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let headers = headers.iter().map(pair).collect();
         Connection {
-            transport: Transport::Remote { url: url.to_owned(), kind: RemoteKind::Http, headers },
+            transport: Transport::Remote {
+                url: url.to_owned(),
+                kind: RemoteKind::Http,
+                headers,
+                network: Default::default(),
+            },
             health_check_url: None,
             calls: CallRules::default(),
             on_change: None,

@@ -1,4 +1,4 @@
-//! `Precondition`: which revision of a server a change is meant for.
+//! `Precondition`: which revision of a server or a policy a change is meant for.
 
 use crate::fault::{Problem, ProblemKind};
 
@@ -26,6 +26,18 @@ impl Precondition {
             Self::Revisions(_) => {
                 let detail =
                     format!("the revision is {revision} now, and `If-Match` names another");
+                Err(Problem::new(ProblemKind::Stale, detail))
+            }
+        }
+    }
+
+    /// There is nothing yet, so that no revision fits, not even any (RFC 9110, 13.1.1).
+    pub(crate) fn check_absent(&self) -> Result<(), Problem> {
+        match self {
+            Self::None => Ok(()),
+            Self::Unreadable => self.check(0),
+            Self::Any | Self::Revisions(_) => {
+                let detail = "there is none yet, and `If-Match` wants one";
                 Err(Problem::new(ProblemKind::Stale, detail))
             }
         }

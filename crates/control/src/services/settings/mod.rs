@@ -13,7 +13,7 @@ use trunkline_gateway::ConnectedClients;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::access::WithoutToken;
+use crate::access::{CertificateRoles, WithoutToken};
 use crate::audit::{AuditExport, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
@@ -100,6 +100,8 @@ pub struct TokenSettings {
     pub without_token: WithoutToken,
     /// Whose access tokens are taken.
     pub issuer: Option<Trusted>,
+    /// Who clients are that show a certificate.
+    pub certificates: CertificateRoles,
 }
 
 /// What servers that are registered over REST may be and may use.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use trunkline_catalog::name::escaped;
 use trunkline_gateway::{
-    CallFailure, FailureKind, PolicyTarget, RequestFacts, State, TooManyConnections, ToolCall,
-    WebConnection,
+    CallFailure, CountedRequest, FailureKind, PolicyTarget, RequestFacts, State,
+    TooManyConnections, ToolCall, WebConnection,
 };
 use trunkline_store::NewAudit;
 use trunkline_wire::{decode, member};
@@ -67,6 +67,26 @@ impl ToolService {
         let who: Arc<[u8]> = principal.credential().to_string().as_bytes().into();
         let allowed = allowance(principal, &self.keys);
         connection.belong_to(allowed.as_ref().map(|allowed| (&who, allowed)))
+    }
+
+    /// Counts a request that no server answers as a call of whoever makes it, if that is within their limits.
+    pub(crate) fn count_request(
+        &self,
+        connection: &WebConnection,
+        principal: &Principal,
+    ) -> Result<Option<CountedRequest>, Problem> {
+        let Some(fleet) = self.live.fleet() else { return Ok(None) };
+        let credential = principal.credential().to_string();
+        let caller = allowance(principal, &self.keys)
+            .map(|allowed| (Arc::from(credential.as_bytes()), allowed));
+        let counted = fleet.count_request(caller.as_ref(), connection.address().as_ref());
+        counted.map(Some).map_err(|failure| {
+            let problem = Problem::new(ProblemKind::TooMany, failure.message.clone());
+            match failure.kind {
+                FailureKind::Limited { again } => problem.retry_after(again),
+                _ => problem,
+            }
+        })
     }
 
     pub(crate) async fn call(

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::ToolPage;
 use super::trial::call_body;
-use crate::guard;
 use crate::page_request::PageRequest;
+use crate::signed_in::is_secure;
 
 /// The card with both. The token is the reader's: it is a variable in what is copied.
 pub(super) fn show(request: &PageRequest<'_>, looked: &ToolPage) -> Markup {
@@ -37,7 +37,8 @@ fn site(request: &PageRequest<'_>) -> String {
         return public.trim_end_matches('/').to_owned();
     }
     let headers = &request.visit.headers;
-    let scheme = if guard::is_secure(headers, public) { "https" } else { "http" };
+    let is_secure = is_secure(request.state, request.visit);
+    let scheme = if is_secure { "https" } else { "http" };
     format!("{scheme}://{}", headers.text("host").unwrap_or("127.0.0.1"))
 }
 

@@ -14,13 +14,13 @@ use crate::front::http::attached::Attachment;
 use crate::front::http::connection::{BodyBudget, Clock, Conn};
 use crate::front::http::sessions::{Contexts, Sessions};
 use crate::gate::Gate;
-use crate::pump::Pump;
+use crate::pump::Pumps;
 use crate::session::{Session, SessionContext};
 
 #[derive(Debug)]
 pub(crate) struct Front {
     pub(crate) context: Arc<SessionContext>,
-    pub(crate) pump: Pump,
+    pub(crate) pumps: Pumps,
     pub(crate) guard: Guard,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) contexts: Contexts,
@@ -34,6 +34,7 @@ pub(crate) struct Front {
     pub(crate) gate: Option<Arc<dyn Gate>>,
     /// Other routes on this listener.
     pub(crate) attachment: Option<Arc<dyn Attachment>>,
+    // Held to add one or to copy them all: the sweeper closes connections without it.
     conns: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
     /// Rung when a connection comes.
     conn_added: Notify,
@@ -54,7 +55,7 @@ pub(crate) struct Shutdown {
     pub(crate) attached: TaskTracker,
 }
 
-/// What a front is given besides its context and the pump.
+/// What a front is given besides its context and the pumps.
 #[derive(Debug)]
 pub(crate) struct FrontOptions {
     pub(crate) guard: Guard,
@@ -65,10 +66,17 @@ pub(crate) struct FrontOptions {
     pub(crate) attachment: Option<Arc<dyn Attachment>>,
 }
 
+impl Shutdown {
+    /// Resolves when draining begins.
+    pub(crate) async fn ending(&self) {
+        self.ending.cancelled().await;
+    }
+}
+
 impl Front {
     pub(crate) fn new(
         context: Arc<SessionContext>,
-        pump: &Pump,
+        pumps: &Pumps,
         options: FrontOptions,
     ) -> Arc<Self> {
         let FrontOptions { guard, message_limit, stay, gate, attachment } = options;
@@ -76,7 +84,7 @@ impl Front {
         Arc::new(Self {
             contexts: Contexts::new(Arc::clone(&context)),
             context,
-            pump: pump.clone(),
+            pumps: pumps.clone(),
             guard,
             sessions: Sessions::new((!stay).then(|| shutdown.deserted.clone())),
             clock: Arc::new(Clock::new()),
@@ -139,6 +147,7 @@ impl Front {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
+        // Relaxed: a request that reads the old value is drained like those before it.
         self.shutdown.draining.load(Ordering::Relaxed)
     }
 
@@ -151,6 +160,7 @@ impl Front {
         let servers = self.context.registry.servers();
         let starting = servers.iter().filter(|server| !server.has_settled());
         let missing: Vec<_> = starting.map(|server| server.key.to_string()).collect();
+        // Relaxed: a late `false` over a `true` costs another look, no more.
         self.settled.store(missing.is_empty(), Ordering::Relaxed);
         missing
     }

@@ -4,7 +4,7 @@
 //! A connection lives on the pump like any other stream: its requests are read, handled and answered
 //! on one thread, and a call passes from socket to pipe and back without a switch.
 //!
-//! Imports go one way: access ◄ connection ◄ sessions, attached ◄ front ◄ request ◄ handlers ◄ routes
+//! Imports go one way: tls, access ◄ connection ◄ sessions, attached ◄ front ◄ request ◄ handlers ◄ routes
 //! ◄ inbound ◄ sweep, serve.
 
 mod access;
@@ -19,6 +19,7 @@ mod routes;
 mod serve;
 mod sessions;
 mod sweep;
+mod tls;
 
 pub use access::{WrongTokens, retry_after};
 pub use attached::{
@@ -26,5 +27,6 @@ pub use attached::{
     WebStream,
 };
 pub use connected_clients::{ClientTransport, ConnectedClient, ConnectedClients};
-pub use serve::HttpOptions;
 pub(crate) use serve::serve;
+pub use serve::{FrontNetwork, HttpOptions, RedirectOptions};
+pub use tls::{FrontTls, TlsFault, TlsFiles};

@@ -1,10 +1,10 @@
 //! `HttpRequest`: a request that has come in whole, and what its head says about who asks.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use trunkline_http::Request;
 
+use crate::front::http::access::ClientPeer;
 use crate::front::http::front::Front;
 use crate::gate::{Admission, Asking, Pass};
 use crate::session::Session;
@@ -14,7 +14,7 @@ pub(crate) struct HttpRequest<'a, 'b> {
     pub(crate) front: &'b Arc<Front>,
     pub(crate) head: &'b Request<'a>,
     pub(crate) body: &'b [u8],
-    pub(crate) peer: SocketAddr,
+    pub(crate) peer: &'b ClientPeer,
     /// The authenticated caller; `None` where none is needed.
     pub(crate) caller: Option<&'b Arc<Pass>>,
     /// Its body was not read: it is for an attachment that refuses it.
@@ -35,15 +35,16 @@ impl HttpRequest<'_, '_> {
                 let admission = gate.admit(&asking(self.head, self.peer));
                 matches!(admission, Admission::Now(Ok(_)))
             }
-            None => self.front.guard.admits(self.head),
+            None => self.front.guard.admits(self.head, self.peer),
         }
     }
 }
 
 /// What a request shows at the gate. The guard has refused those with two Authorization headers.
-pub(crate) fn asking<'a>(head: &Request<'a>, peer: SocketAddr) -> Asking<'a> {
+pub(crate) fn asking<'a>(head: &Request<'a>, peer: &'a ClientPeer) -> Asking<'a> {
     let authorization = head.headers.once("authorization").ok().flatten();
-    Asking { authorization, path: head.path(), peer }
+    let certificate = peer.certificate.as_ref();
+    Asking { authorization, certificate, path: head.path(), peer: peer.address }
 }
 
 /// Does the client prefer a page to JSON? Browsers say so, programs do not.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use trunkline_http::{Request, is_field_name};
 
 use crate::front::http::access::HttpRefusal;
-use crate::front::http::attached::{Attachment, WebConnection, WebReply, WebRequest};
+use crate::front::http::attached::{
+    Attachment, Coding, ReplyWay, WebConnection, WebReply, WebRequest,
+};
 use crate::front::http::connection::Reply;
 use crate::front::http::handlers::{CachedRoute, health, mcp, repeats_argument, sse};
 use crate::front::http::request::{HttpRequest, accepts_html};
@@ -125,7 +127,9 @@ fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
     let front = request.front;
     let Some(attachment) = front.attachment.clone() else { return };
     let connection = WebConnection::new(&reply.conn, &front.context.limiter);
-    let reply = WebReply::new(reply, front.shutdown.attached.token());
+    let hsts = request.peer.is_secure && front.guard.wants_hsts(request.head);
+    let way = ReplyWay { coding: Coding::wanted(request.head), hsts };
+    let reply = WebReply::new(reply, way, front.shutdown.attached.token());
     let visit = WebRequest::new(request.head, request.body, request.peer);
     let visit = WebRequest { unread: request.unread, connection, ..visit };
     // Not on the pump: an attachment may take its time to look things up.

@@ -4,19 +4,21 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout, timeout_at};
+use trunkline_http::reach::Cidr;
 
-use crate::front::http::access::Guard;
+use crate::front::http::access::{FrontScheme, Guard};
 use crate::front::http::attached::Attachment;
 use crate::front::http::connected_clients::ConnectedClients;
 use crate::front::http::front::{Front, FrontOptions};
-use crate::front::http::inbound::accept;
+use crate::front::http::inbound::{Entrance, accept, notice_vanished, redirect};
 use crate::front::http::sweep::sweep;
+use crate::front::http::tls::FrontTls;
 use crate::front::signals::{OnHangup, Signals};
 use crate::gate::Gate;
 use crate::limits::{BACKLOG, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED, ShutdownGrace};
-use crate::pump::Pump;
+use crate::pump::Pumps;
 use crate::session::{SessionContext, abandon};
 
 /// How clients reach the HTTP front, and which of them may.
@@ -29,8 +31,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Origins of web pages, besides its own, that may use it.
     pub origins: Vec<String>,
-    /// Connections that one address may have open; `None`: as many as is usual.
-    pub connections_per_address: Option<u32>,
+    /// Who comes in, and what has to be said before the first request.
+    pub network: FrontNetwork,
     /// False: it ends when the last client of `/sse` has gone.
     pub stay: bool,
     /// Decides which callers may speak MCP and what they see; `None`: `token` decides.
@@ -41,6 +43,38 @@ pub struct HttpOptions {
     pub connected_clients: ConnectedClients,
     /// Signals that were listened for before, so that none is missed; `None`: listen from here on.
     pub signals: Option<Signals>,
+}
+
+/// A listener that sends everybody to https.
+#[derive(Debug)]
+pub struct RedirectOptions {
+    pub listener: TcpListener,
+    /// Host and port that it sends to; `None`: the host that was asked for, and the port of the front.
+    pub authority: Option<String>,
+}
+
+/// How connections come in.
+#[derive(Debug, Default)]
+pub struct FrontNetwork {
+    /// Connections that one address may have open; `None`: as many as is usual.
+    pub connections_per_address: Option<u32>,
+    /// `None`: clients speak plain HTTP.
+    pub tls: Option<FrontTls>,
+    /// Browsers are told to use nothing but https for the names of this front.
+    pub hsts: bool,
+    /// Where plain HTTP is spoken as well, to send everybody to https.
+    pub redirect: Option<RedirectOptions>,
+    /// Load balancers: their connections begin with a header of the PROXY protocol.
+    pub proxies: Vec<Cidr>,
+}
+
+impl FrontNetwork {
+    fn scheme(&self) -> FrontScheme {
+        match self.tls {
+            None => FrontScheme::Http,
+            Some(_) => FrontScheme::Https { hsts: self.hsts },
+        }
+    }
 }
 
 impl std::fmt::Debug for HttpOptions {
@@ -64,7 +98,7 @@ pub(crate) async fn serve(
     options: HttpOptions,
     context: Arc<SessionContext>,
     message_limit: usize,
-    pump: &Pump,
+    pumps: &Pumps,
     finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let HttpOptions {
@@ -72,7 +106,7 @@ pub(crate) async fn serve(
         token,
         hosts,
         origins,
-        connections_per_address,
+        network,
         stay,
         gate,
         attachment,
@@ -81,21 +115,26 @@ pub(crate) async fn serve(
     } = options;
     let mut signals = signals.map_or_else(|| Signals::new(OnHangup::End), Ok)?;
     listener.set_nonblocking(true)?;
+    if let Err(error) = notice_vanished(&listener) {
+        tracing::warn!(%error, "connections of clients whose machines have gone stay open for long");
+    }
     // With a short backlog, clients that arrive at once would wait for TCP to retransmit.
     rustix::net::listen(&listener, BACKLOG)?;
     let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
+    let guard = guard.speaking(network.scheme());
+    let port = listener.local_addr()?.port();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let options = FrontOptions { guard, message_limit, stay, gate, attachment };
-    let front = Front::new(context, pump, options);
+    let front = Front::new(context, pumps, options);
     guests.watch(&front);
     let mut tasks = JoinSet::new();
-    let accepting = tasks.spawn(accept(listener, connections_per_address, Arc::clone(&front)));
+    let accepting = open_entrance((listener, port), network, &front, &mut tasks)?;
     tasks.spawn(sweep(Arc::clone(&front)));
 
     tokio::select! {
         () = signals.any() => {}
         () = front.shutdown.deserted.cancelled() => {}
-        () = pump.ended() => {}
+        () = pumps.ended() => {}
     }
     // From here on new calls are refused, and open ones get their answers.
     front.drain();
@@ -104,7 +143,7 @@ pub(crate) async fn serve(
     tokio::select! {
         _ = timeout(HTTP_DRAIN, idle(&front)) => {}
         () = signals.any() => {}
-        () = pump.ended() => {} // nothing more will be answered
+        () = pumps.ended() => {} // nothing more will be answered
     }
     for session in front.sessions.all() {
         abandon(&session.client);
@@ -124,6 +163,23 @@ pub(crate) async fn serve(
     // The sweeper goes last: it keeps comments and timeouts going until here.
     tasks.shutdown().await;
     Ok(())
+}
+
+/// Lets connections in, and sends whoever speaks plain HTTP beside TLS there; what accepts them.
+fn open_entrance(
+    (listener, port): (tokio::net::TcpListener, u16),
+    network: FrontNetwork,
+    front: &Arc<Front>,
+    tasks: &mut JoinSet<()>,
+) -> io::Result<AbortHandle> {
+    let FrontNetwork { connections_per_address, tls, redirect: to_https, proxies, .. } = network;
+    if let Some(RedirectOptions { listener, authority }) = to_https {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        tasks.spawn(redirect(listener, port, authority, Arc::clone(front)));
+    }
+    let entrance = Entrance::new(Arc::clone(front), connections_per_address, tls, proxies);
+    Ok(tasks.spawn(accept(listener, entrance)))
 }
 
 /// Waits until no client has a call open, and no other request is unanswered.

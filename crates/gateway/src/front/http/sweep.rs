@@ -14,6 +14,7 @@ use crate::gate::{Gate, Pass};
 use crate::pump::FlushSet;
 use crate::session;
 
+// Ages are whole seconds (`Clock`): a finer sweep would see nothing new.
 const EVERY: Duration = Duration::from_secs(1);
 /// Sessions live long: they are swept less often.
 const SESSIONS_EVERY: u32 = 5;

@@ -123,7 +123,9 @@ impl Link {
                 // answer.
                 drop(pending);
                 reply.client.take(&reply.id);
-                reply.kept = None; // it was for this server
+                if reply.request_era.is_session() {
+                    reply.kept = None; // it was for this server
+                }
                 Err(Rejected::new(reply, self.refusal(refused)))
             }
         }
@@ -135,7 +137,7 @@ impl Link {
             Refused::Full(why) => CallError::Busy { server, why },
             Refused::Closed => CallError::ServerGone {
                 server,
-                what: "is no longer running".to_owned(),
+                what: "is no longer running".into(),
                 may_have_run: false,
                 stderr: Vec::new(),
             },
@@ -367,7 +369,7 @@ impl Link {
 
     /// The error of a call whose answer makes no sense.
     pub(in crate::upstream) fn senseless(&self, what: &str) -> CallError {
-        let (server, what) = (self.key.to_string(), what.to_owned());
+        let (server, what) = (self.key.to_string(), what.into());
         CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }
     }
 

@@ -12,7 +12,7 @@ use trunkline_catalog::config::CallRules;
 use trunkline_wire::{Edits, decode, scan};
 
 use crate::call::{CallHandle, CallOwner, Cancel, Rejected, ReplyTo};
-use crate::error::CallError;
+use crate::error::{Absence, CallError};
 use crate::identity::Identity;
 use crate::limits::{
     LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
@@ -34,6 +34,8 @@ pub(crate) struct WaitQueue {
     // Above all locks of a call: whole calls are handed over under it.
     turnstile: Mutex<(), rank::Turnstile>,
     /// Calls that waited for the server are being sent a few at a time: new ones queue behind them.
+    // Relaxed where it is used: a call that reads the old value goes a moment early or late, and no
+    // order is promised among calls.
     is_crowded: AtomicBool,
     /// Notified when a call starts to wait.
     bell: Arc<Notify>,
@@ -217,8 +219,6 @@ impl WaitQueue {
             let is_crowd = self.rules.looks_at_calls() && !state.calls.is_empty();
             if state.standing == Standing::Away && is_crowd {
                 state.step = Some(0);
-                // Relaxed: a call that reads the old value goes a moment early or late, and no
-                // order is promised among calls.
                 self.is_crowded.store(true, Ordering::Relaxed);
             }
             state.standing = Standing::Serving;
@@ -330,7 +330,7 @@ impl WaitQueue {
     }
 
     /// Ends all waiting calls: the server does not come back.
-    pub(in crate::upstream) fn shut(&self, what: &str) {
+    pub(in crate::upstream) fn shut(&self, what: &Absence) {
         // Taken out under the lock and answered behind it: answering takes the locks of clients and
         // sinks.
         let calls = {
@@ -341,7 +341,7 @@ impl WaitQueue {
         };
         let mut touched = FlushSet::default();
         for (_, call) in calls {
-            let error = self.gone(what.to_owned(), call.reply.has_run());
+            let error = self.gone(what.clone(), call.reply.has_run());
             fail(&call.reply, &error, &mut touched);
         }
         touched.flush();
@@ -412,10 +412,10 @@ impl WaitQueue {
         }
     }
 
-    fn gone(&self, what: String, may_have_run: bool) -> CallError {
+    fn gone(&self, what: impl Into<Absence>, may_have_run: bool) -> CallError {
         CallError::ServerGone {
             server: self.key.to_string(),
-            what,
+            what: what.into(),
             may_have_run,
             stderr: Vec::new(),
         }
@@ -424,7 +424,7 @@ impl WaitQueue {
     /// The error for a call that may have run before it came here.
     fn in_this_case(&self, reply: &ReplyTo, error: CallError) -> CallError {
         if reply.has_run() && error.may_retry() {
-            return self.gone("went and could not be asked again".to_owned(), true);
+            return self.gone("went and could not be asked again", true);
         }
         error
     }

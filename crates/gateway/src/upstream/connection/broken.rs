@@ -22,6 +22,7 @@ const SAMPLE_BYTES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct BrokenLines {
     secrets: Arc<Secrets>,
+    // The few lines that are shown are logged under it, so that they are numbered as they came.
     pub(in crate::upstream) seen: Mutex<BrokenLineState, rank::BrokenLines>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,

@@ -30,7 +30,7 @@ impl Parking {
     ) -> Result<Option<Vec<u8>>, CallError> {
         let RequestEra::Stateless(how) = &reply.request_era else { return Ok(None) };
         if how.can_be_asked() && may_ask(&message.method()) {
-            reply.kept = Some(message.bytes.into());
+            reply.kept.get_or_insert_with(|| message.bytes.into());
         }
         let Some(at) = message.params.request_state else { return Ok(None) };
         let text = decode(at.of(message.bytes)).unwrap_or_default();
@@ -257,8 +257,9 @@ fn translated(
     match &reply.request_era {
         RequestEra::Stateless(how) => {
             // Only then: the copy costs as much as the request.
-            let kept = asks && how.can_be_asked();
-            reply.kept = kept.then(|| message.bytes.into());
+            let kept = reply.kept.take();
+            reply.kept =
+                (asks && how.can_be_asked()).then(|| kept.unwrap_or_else(|| message.bytes.into()));
             era::for_legacy(&message_again)
         }
         RequestEra::Session => {

@@ -27,7 +27,7 @@ impl Connection {
             let may_have_run = self.link.transport.may_have_run(id, entry.sent_at);
             let error = CallError::ServerGone {
                 server: self.link.key.to_string(),
-                what: what.to_owned(),
+                what: what.into(),
                 may_have_run,
                 stderr: stderr.to_vec(),
             };

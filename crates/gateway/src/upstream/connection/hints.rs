@@ -61,6 +61,7 @@ impl ToolAnnotations {
 }
 
 /// Tools that may be called again, as their server spells them.
+// Replaced as a whole with each listing; looked at only when a call could not be finished.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatableTools(Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>);
 

@@ -15,7 +15,7 @@ use trunkline_wire::{
     Edits, FaultKind, Id, Kind, Message, MessageFault, Params, Span, elements, scan, upstream_id,
 };
 
-use crate::call::{Audience, CallHandle, CallOwner, Payload, Rejected, Replay, ReplyTo};
+use crate::call::{Audience, CallHandle, CallOwner, Payload, Rejected, ReplyTo};
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::error::CallError;
@@ -155,7 +155,7 @@ impl Connection {
         }
         let keeps = queue.rules.repeats && message.bytes.len() <= KEPT_REQUEST;
         if reply.replay.is_none() && (keeps || queue.has_turns()) {
-            reply.replay = Some(Replay::new(message, changes));
+            reply.keep_for_later(message, changes);
         }
         let cause = match queue.has_turns() {
             true => WaitCause::Turn,
@@ -374,6 +374,8 @@ pub(super) fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) ->
 // Relaxed throughout: each is a sign of its own, and nothing else is read because of it.
 #[derive(Debug)]
 pub(crate) struct ConnectionHealth {
+    /// No other connection of this process has the number.
+    life: u64,
     /// It has answered a client since that was last looked at, and before.
     is_used: AtomicBool,
     was_used: AtomicBool,
@@ -388,7 +390,9 @@ pub(crate) struct ConnectionHealth {
 
 impl ConnectionHealth {
     pub(in crate::upstream) fn new() -> Self {
+        static LIVES: AtomicU64 = AtomicU64::new(1);
         Self {
+            life: LIVES.fetch_add(1, Ordering::Relaxed),
             is_used: AtomicBool::new(false),
             was_used: AtomicBool::new(false),
             is_useless: AtomicBool::new(false),
@@ -396,6 +400,11 @@ impl ConnectionHealth {
             heard: AtomicU64::new(0),
             made: Instant::now(),
         }
+    }
+
+    /// Which life of its server this is: what was found out about another one does not concern it.
+    pub(crate) fn life(&self) -> u64 {
+        self.life
     }
 
     /// A client's call was answered. Read first: it is hardly ever written, and read by every answer.
@@ -410,6 +419,7 @@ impl ConnectionHealth {
         // Before the other is cleared: at no moment does it look as if it had never been of use.
         let is_used = self.is_used.load(Ordering::Relaxed);
         if is_used {
+            // The order holds although both are Relaxed: `was_of_use` is asked by the same task.
             self.was_used.store(true, Ordering::Relaxed);
             self.is_used.store(false, Ordering::Relaxed);
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::config::{RemoteKind, is_own_header};
+use trunkline_catalog::config::{NetworkRules, RemoteKind, is_own_header};
+use trunkline_http::proxy::ChosenProxy;
 use trunkline_http::{Url, is_field_name, is_field_value, request_head};
 
 use crate::upstream::http::slot::{Exchange, Purpose};
@@ -14,6 +15,7 @@ pub(in crate::upstream) struct Remote<'a> {
     pub(in crate::upstream) url: &'a str,
     pub(in crate::upstream) kind: RemoteKind,
     pub(in crate::upstream) headers: &'a [(String, String)],
+    pub(in crate::upstream) network: &'a NetworkRules,
 }
 
 /// Where requests go, and the user's own headers. No `Debug`: the headers are secrets.
@@ -21,9 +23,14 @@ pub(in crate::upstream) struct Remote<'a> {
 pub(super) struct Address {
     pub(super) url: Url,
     headers: Vec<(String, String)>,
+    /// The proxy that reads the requests: it is told the whole URL, and who we are to it.
+    pub(super) forwarder: Option<Arc<ChosenProxy>>,
 }
 
-const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
+
+/// What is compressed would have to be unpacked before it can be passed on.
+const PLAIN: [(&str, &[u8]); 1] = [("Accept-Encoding", b"identity")];
 
 impl Address {
     pub(super) fn new(place: Remote<'_>) -> Result<Self, Trouble> {
@@ -42,7 +49,11 @@ impl Address {
             }
             headers.push((name.clone(), value.clone()));
         }
-        Ok(Self { url, headers })
+        Ok(Self { url, headers, forwarder: None })
+    }
+
+    pub(super) fn forwarded_by(self, forwarder: Option<Arc<ChosenProxy>>) -> Self {
+        Self { forwarder, ..self }
     }
 
     fn names_agent(&self) -> bool {
@@ -53,8 +64,17 @@ impl Address {
         let agent = [("User-Agent", AGENT.as_bytes())];
         let agent = agent.iter().filter(|_| !self.names_agent());
         let theirs = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let all: Vec<_> = own.iter().chain(agent).copied().chain(theirs).collect();
-        request_head(out, method, self.url.target(), &self.url.authority(), &all, None);
+        let all = own.iter().chain(&PLAIN).chain(agent).copied().chain(theirs);
+        let authority = self.url.authority();
+        let Some(proxy) = &self.forwarder else {
+            let all: Vec<_> = all.collect();
+            return request_head(out, method, self.url.target(), &authority, &all, None);
+        };
+        let login = proxy.proxy.authorization();
+        let login = login.iter().map(|value| ("Proxy-Authorization", value.as_bytes()));
+        let all: Vec<_> = all.chain(login).collect();
+        // RFC 9112, 3.2.2: a proxy is told the whole URL.
+        request_head(out, method, &self.url.to_string(), &authority, &all, None);
     }
 }
 
@@ -202,11 +222,13 @@ fn decimal(mut number: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::upstream::http::slot::KeptBody;
+    use trunkline_http::proxy::{NamedBy, Proxy};
 
     fn address(url: &str, headers: &[(&str, &str)]) -> Result<Address, Trouble> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let headers: Vec<_> = headers.iter().map(own).collect();
-        Address::new(Remote { url, kind: RemoteKind::Http, headers: &headers })
+        let network = NetworkRules::default();
+        Address::new(Remote { url, kind: RemoteKind::Http, headers: &headers, network: &network })
     }
 
     fn head(session: &Session, exchange: &Exchange) -> String {
@@ -220,7 +242,9 @@ mod tests {
         let address = address("http://h:1/mcp?k=v", &[("Authorization", "Bearer x")]).unwrap();
         let mut session = Session::new(address);
         let call = Exchange::post(Purpose::Tell, KeptBody::Small(b"{}".to_vec()));
-        let rest = format!("User-Agent: {AGENT}\r\nAuthorization: Bearer x\r\n");
+        let rest = format!(
+            "Accept-Encoding: identity\r\nUser-Agent: {AGENT}\r\nAuthorization: Bearer x\r\n"
+        );
         assert_eq!(
             head(&session, &call),
             format!(
@@ -241,6 +265,23 @@ mod tests {
         );
         session.forget();
         assert!(!head(&session, &call).contains("Mcp-"));
+    }
+
+    #[test]
+    fn a_proxy_that_reads_requests_is_told_the_whole_url_and_who_we_are() {
+        let address = address("http://h:1/mcp?k=v", &[]).unwrap();
+        let proxy = Proxy::parse("http://me:s3cret@p:3128").unwrap();
+        let chosen = ChosenProxy { proxy, named_by: NamedBy::Entry };
+        let session = Session::new(address.forwarded_by(Some(Arc::new(chosen))));
+        let call = Exchange::post(Purpose::Tell, KeptBody::Small(b"{}".to_vec()));
+        for exchange in [call, Exchange::bare(Purpose::Listen, Vec::new())] {
+            let head = head(&session, &exchange);
+            let method = exchange.purpose.method();
+            let start = format!("{method} http://h:1/mcp?k=v HTTP/1.1\r\nHost: h:1\r\n");
+            assert!(head.starts_with(&start), "{head}");
+            assert!(head.contains("Proxy-Authorization: Basic bWU6czNjcmV0\r\n"), "{head}");
+        }
+        assert!(!format!("{session:?}").contains("s3cret"), "{session:?}");
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl HttpTransport {
 
     pub(super) fn gone(&self, what: String, may_have_run: bool) -> CallError {
         let server = self.key.to_string();
-        CallError::ServerGone { server, what, may_have_run, stderr: Vec::new() }
+        CallError::ServerGone { server, what: what.into(), may_have_run, stderr: Vec::new() }
     }
 }
 

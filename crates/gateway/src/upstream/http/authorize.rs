@@ -185,7 +185,7 @@ async fn ask(line: &HttpTransport, bearer: &dyn Bearer) -> Option<Authorization>
 fn deny(line: &HttpTransport, refusal: &Refusal, no: &NoAuthorization) {
     let mut touched = FlushSet::default();
     let mut trouble = trouble(no);
-    trouble.what.push_str(&format!(" (HTTP {})", refusal.status));
+    trouble.what.push_str(&format!(" (HTTP {}){}", refusal.status, line.by_way()));
     let same = |unknown: &RefusedExchange| {
         let other = &unknown.refusal;
         other.status == refusal.status

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use trunkline_catalog::ListKind;
-use trunkline_http::reach::Policy;
 
 use crate::limits::{ENDPOINT_EVENT, GOODBYE};
-use crate::pump::{FlushSet, Pump};
+use crate::pump::{FlushSet, Pumps};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::http::address::Address;
 use crate::upstream::http::authorize;
-use crate::upstream::http::connect::{Socket, connect};
+use crate::upstream::http::connect::{Opened, connect};
 use crate::upstream::http::pool::Gate;
+use crate::upstream::http::route::ServerRoute;
 use crate::upstream::http::slot::{Exchange, Purpose};
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
+use crate::upstream::lifecycle::drain::{drained, lets_calls_end};
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, ServerHello};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
@@ -50,7 +51,7 @@ impl<'a> Life<'a> {
     pub(super) async fn begin(
         server: &'a Arc<Server>,
         supervisor: &'a Supervisor,
-        address: Address,
+        (address, route): (Address, ServerRoute),
         dialect: Dialect,
     ) -> Parting {
         let limits = supervisor.limits;
@@ -84,9 +85,10 @@ impl<'a> Life<'a> {
         }
         let mut attendant = Attendant {
             transport: Arc::clone(&life.transport),
-            pump: supervisor.pump.clone(),
-            guard: server.definition.guarded.then(|| Arc::clone(&supervisor.reach)),
+            pumps: supervisor.pumps.clone(),
+            route,
             sockets: JoinSet::new(),
+            relays: JoinSet::new(),
         };
         let end = match life.run(&mut attendant).await {
             Ok(end) => end,
@@ -153,9 +155,9 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
             }
-            verdict = self.server.signals.condemned() => match verdict {
+            verdict = self.server.signals.condemned(self.connection.health.life()) => match verdict {
                 LifeVerdict::Useless(why) => self.failed(&Trouble::new(why, ""), Phase::Runtime),
-                LifeVerdict::Restarted => End::Restarted,
+                LifeVerdict::Restarted | LifeVerdict::Replaced => End::Restarted,
             },
             () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
@@ -184,6 +186,12 @@ impl<'a> Life<'a> {
         self.server.set_live(None);
         self.server.update(|status| status.tools = 0);
         self.supervisor.offers.bump();
+        if lets_calls_end(self.server, end) {
+            tokio::select! {
+                () = drained(&self.connection, self.supervisor) => {}
+                _ = attendant.attend() => {} // it cannot be reached any more
+            }
+        }
         match end {
             End::Failed(failure) => {
                 self.connection.close(&failure.what, &failure.stderr);
@@ -206,6 +214,7 @@ impl<'a> Life<'a> {
         // Connections that are still being opened end here, and with them the last that belongs to
         // this life.
         attendant.sockets.shutdown().await;
+        attendant.relays.shutdown().await;
         self.tasks.shutdown().await;
     }
 }
@@ -221,9 +230,11 @@ async fn no_endpoint(line: &HttpTransport) {
 /// Does what takes time for a line.
 struct Attendant {
     transport: Arc<HttpTransport>,
-    pump: Pump,
-    guard: Option<Arc<Policy>>,
-    sockets: JoinSet<Result<Socket, Trouble>>,
+    pumps: Pumps,
+    route: ServerRoute,
+    sockets: JoinSet<Result<Opened, Trouble>>,
+    /// Carry the bytes of connections that a proxy encrypts once more; each ends with its own.
+    relays: JoinSet<()>,
 }
 
 impl Attendant {
@@ -239,7 +250,7 @@ impl Attendant {
                 pool.open_more()
             };
             for _ in 0..more {
-                self.sockets.spawn(connect(self.transport.connections.url(), self.guard.clone()));
+                self.sockets.spawn(connect(self.transport.connections.url(), self.route.clone()));
             }
             let tick = self.transport.connections.next_tick();
             tokio::select! {
@@ -255,9 +266,13 @@ impl Attendant {
     }
 
     /// The error: the server is lost.
-    fn opened(&self, opened: Result<Socket, Trouble>) -> Result<(), Trouble> {
-        let adopted = opened.and_then(|socket| {
-            self.transport.adopt(socket, &self.pump).map_err(|error| {
+    fn opened(&mut self, opened: Result<Opened, Trouble>) -> Result<(), Trouble> {
+        while self.relays.try_join_next().is_some() {} // over, and as many as ever were open
+        let adopted = opened.and_then(|Opened { socket, relay }| {
+            if let Some(relay) = relay {
+                self.relays.spawn(relay.run());
+            }
+            self.transport.adopt(socket, self.pumps.for_server()).map_err(|error| {
                 Trouble::new(format!("has a connection that cannot be used: {error}"), "")
             })
         });

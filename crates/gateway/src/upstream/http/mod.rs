@@ -4,15 +4,19 @@ mod address;
 mod answers;
 mod authorize;
 mod connect;
+mod dial;
 mod fields;
 mod life;
 mod outcome;
 mod pool;
 mod responses;
+mod route;
 mod slot;
 mod tls;
+mod tls_files;
 mod transport;
 mod trouble;
+mod tunnel;
 mod verdict;
 
 #[cfg(test)]
@@ -21,7 +25,6 @@ mod tests;
 pub(super) use address::Remote;
 pub use tls::client_tls;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::lock::{Mutex, rank};
@@ -29,6 +32,7 @@ use trunkline_catalog::config::{Era, RemoteKind};
 
 use crate::upstream::http::address::Address;
 use crate::upstream::http::life::{Life, Parting};
+use crate::upstream::http::route::ServerRoute;
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
 use crate::upstream::lifecycle::server::Server;
@@ -36,6 +40,7 @@ use crate::upstream::lifecycle::supervisor::{End, Supervisor, never_started};
 use crate::upstream::shown::shown;
 
 /// How a server was last spoken to, so that it is not found out again each time.
+// Held for a copy or a change: connecting takes long and is done without it.
 #[derive(Debug, Default)]
 pub(super) struct Spoken(Mutex<Option<Dialect>, rank::SpokenDialect>);
 
@@ -68,15 +73,19 @@ fn ways(kind: RemoteKind, simple: bool, era: Era, spoken: Option<Dialect>) -> Ve
 
 /// Connects to the server and stays with it until it is lost or dismissed.
 pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: Remote<'_>) -> End {
-    let address = match Address::new(place) {
-        Ok(address) => address,
+    let (address, route) = match way_to(server, supervisor, place).await {
+        Ok(known) => known,
         Err(trouble) => return unusable(server, supervisor, &trouble),
     };
-    mention_proxy(server, supervisor, &address);
+    let proxy = route.proxy.as_ref().map(ToString::to_string);
+    if let Some(proxy) = &proxy {
+        tracing::debug!(server = %server.key, "is reached through the proxy {proxy}");
+    }
+    server.update(|status| status.proxy = proxy);
     let spoken = *server.dialect.spoken.0.lock();
     let mut first = None;
     for dialect in ways(place.kind, supervisor.simple, server.definition.era, spoken) {
-        match Life::begin(server, supervisor, address.clone(), dialect).await {
+        match Life::begin(server, supervisor, (address.clone(), route.clone()), dialect).await {
             Parting::End(end) => return end,
             // In no way: what is said first is about the way that most servers speak today.
             Parting::NotThisWay(trouble) if dialect == Dialect::Streamable => first = Some(trouble),
@@ -91,14 +100,17 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
     unusable(server, supervisor, &first.unwrap_or_else(nothing))
 }
 
-/// Many programs go through a proxy when the environment names one; this one does not.
-fn mention_proxy(server: &Server, supervisor: &Supervisor, address: &Address) {
-    const NAMES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
-    let host = address.url.host();
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    if !is_here && NAMES.iter().any(|name| supervisor.inherited.has(name)) {
-        tracing::debug!(server = %server.key, "is connected to directly; proxies are not supported");
-    }
+/// Where requests go and how connections are opened.
+async fn way_to(
+    server: &Server,
+    supervisor: &Supervisor,
+    place: Remote<'_>,
+) -> Result<(Address, ServerRoute), Trouble> {
+    let address = Address::new(place)?;
+    let guarded = server.definition.guarded;
+    let route = ServerRoute::new(&supervisor.network, &address.url, place.network, guarded).await?;
+    let forwarder = route.forwarder(&address.url);
+    Ok((address.forwarded_by(forwarder), route))
 }
 
 fn unusable(server: &Server, supervisor: &Supervisor, trouble: &Trouble) -> End {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use trunkline_catalog::ListKind;
+use trunkline_http::proxy::ChosenProxy;
 use trunkline_wire::{member, scan};
 
 use crate::call::Payload;
@@ -42,6 +43,12 @@ impl HttpTransport {
         let Some(mut exchange) = self.connections.release(slot, facts.keep, touched) else {
             return;
         };
+        if facts.status == 407
+            && let Some(proxy) = self.forwarder()
+        {
+            // RFC 9110, 15.5.8: the proxy has said so, and passed on nothing.
+            return self.fail(exchange, Trouble::proxy_login(&proxy), false, touched);
+        }
         match facts.verdict {
             Verdict::Redirect => {
                 let url = self.connections.url();
@@ -114,7 +121,7 @@ impl HttpTransport {
             }
             Ruling::Unauthorized => {
                 let Some(exchange) = self.introduce(exchange, facts, touched) else { return };
-                let what = format!("needs authorization (HTTP {status})");
+                let what = format!("needs authorization (HTTP {status}){}", self.by_way());
                 let advice = "set `headers` in its config, for example `Authorization`; if they \
                               are set, check the token";
                 self.fail(exchange, Trouble::new(what, advice), false, touched);
@@ -126,7 +133,8 @@ impl HttpTransport {
                 self.fail(exchange, trouble, false, touched);
             }
             Ruling::Other => {
-                let what = format!("refused the request with HTTP {status}{}", self.quoted(body));
+                let (by_way, said) = (self.by_way(), self.quoted(body));
+                let what = format!("refused the request with HTTP {status}{by_way}{said}");
                 let trouble = self.not_mcp(what, facts, body);
                 self.fail(exchange, trouble, true, touched);
             }
@@ -217,7 +225,8 @@ impl HttpTransport {
                 let asked = retry_after.and_then(|text| seconds(text, now.as_secs()));
                 let asked = asked.map(|seconds| format!(" and asks to wait {seconds} s"));
                 let status = facts.status;
-                let what = format!("is busy (HTTP {status}){}", asked.unwrap_or_default());
+                let by_way = self.by_way();
+                let what = format!("is busy (HTTP {status}){}{by_way}", asked.unwrap_or_default());
                 self.fail(exchange, Trouble::new(what, "try again later"), false, touched);
             }
         }
@@ -388,6 +397,17 @@ impl HttpTransport {
             }
         }
         self.connections.pool.lock().recycle(exchange);
+    }
+
+    /// The proxy that reads our requests, and may answer them itself.
+    fn forwarder(&self) -> Option<Arc<ChosenProxy>> {
+        self.connections.pool.lock().session.address.forwarder.clone()
+    }
+
+    /// Who else may have given an answer.
+    pub(super) fn by_way(&self) -> String {
+        let by = |proxy: Arc<ChosenProxy>| format!(", said by it or by its proxy {}", proxy.proxy);
+        self.forwarder().map(by).unwrap_or_default()
     }
 
     /// How the text begins, fit to be shown.

@@ -479,11 +479,13 @@ fn is_urgent(purpose: Purpose) -> bool {
 mod tests {
     use super::*;
     use crate::upstream::http::address::{Address, Remote};
-    use trunkline_catalog::config::RemoteKind;
+    use trunkline_catalog::config::{NetworkRules, RemoteKind};
     use trunkline_wire::Edits;
 
     fn pool(gate: Gate) -> Pool {
-        let place = Remote { url: "http://h/mcp", kind: RemoteKind::Http, headers: &[] };
+        let network = NetworkRules::default();
+        let place =
+            Remote { url: "http://h/mcp", kind: RemoteKind::Http, headers: &[], network: &network };
         Pool::new(Session::new(Address::new(place).unwrap()), gate)
     }
 

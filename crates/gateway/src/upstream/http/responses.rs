@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_http::{BadBody, Body, Event, Events, Framing, response};
+use trunkline_http::{BadBody, Body, Event, Events, Framing, Response, response};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
@@ -71,7 +71,10 @@ impl Responses {
             self.transport.connections.drop_slot(&self.slot);
             return false;
         };
-        let facts = Facts::new(purpose, session, self.transport.dialect, &response);
+        let mut facts = Facts::new(purpose, session, self.transport.dialect, &response);
+        if self.transport.is_forwarded && !says_kept(&response) {
+            facts.keep = None;
+        }
         self.transport.begun(&facts, &response);
         let framing = match response.body(false) {
             Ok(framing) => framing,
@@ -355,4 +358,12 @@ fn deliver(
             }
         }
     }
+}
+
+/// Does a proxy promise to keep the connection? Some close it behind each answer and pass on the head of a
+/// server that does not: a request that meets the end of a connection may or may not have been heard, so
+/// only one that was promised is used again.
+fn says_kept(response: &Response<'_>) -> bool {
+    let kept = |name| response.headers.has_token(name, "keep-alive");
+    kept("connection") || kept("proxy-connection")
 }

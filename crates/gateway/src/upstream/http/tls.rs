@@ -1,54 +1,76 @@
-//! Encryption for servers reached over https: agreed on when a connection is opened, taken off what
-//! is read.
+//! Encryption for servers reached over https, as it is agreed on when a connection is opened.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection, RootCertStore};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
-use trunkline_http::Url;
 
 use crate::limits::TLS_HANDSHAKE;
-use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
-use crate::stream::{Decrypted, Tls};
-use crate::upstream::http::trouble::Trouble;
 
-/// Agrees on encryption with the server, and makes sure that it is the one of the URL.
-pub(super) async fn secure(stream: &TcpStream, url: &Url) -> Result<ClientConnection, Trouble> {
-    agree(stream, url, config(url).await?).await
+/// Why there is no encrypted connection, and what to do about it.
+#[derive(Debug)]
+pub(super) struct TlsFault {
+    pub(super) why: String,
+    pub(super) advice: &'static str,
 }
 
-async fn agree(
-    stream: &TcpStream,
-    url: &Url,
-    config: Arc<ClientConfig>,
-) -> Result<ClientConnection, Trouble> {
-    let Ok(name) = ServerName::try_from(url.host().to_owned()) else {
-        return Err(Trouble::insecure(url, "its name cannot be in a certificate", ""));
-    };
-    let connection = ClientConnection::new(config, name);
-    let mut connection = connection.map_err(|error| explain(url, &error))?;
-    match timeout(TLS_HANDSHAKE, shake_hands(&mut connection, stream)).await {
-        Ok(Ok(())) => Ok(connection),
-        Ok(Err(Fault::Io(error))) => {
-            let why = format!("the connection broke off: {error}");
-            Err(Trouble::insecure(url, &why, "does it speak https at this port?"))
-        }
-        Ok(Err(Fault::Tls(error))) => Err(explain(url, &error)),
-        Err(_) => {
-            let why = format!("no agreement within {} s", TLS_HANDSHAKE.as_secs());
-            Err(Trouble::insecure(url, &why, "does it speak https at this port?"))
-        }
+impl TlsFault {
+    fn new(why: impl Into<String>, advice: &'static str) -> Self {
+        Self { why: why.into(), advice }
     }
 }
 
-async fn config(url: &Url) -> Result<Arc<ClientConfig>, Trouble> {
+impl From<&io::Error> for TlsFault {
+    fn from(error: &io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        inner.map_or_else(|| broken_off(error), explain)
+    }
+}
+
+const SPEAKS: &str = "does it speak https at this port?";
+
+fn broken_off(error: &io::Error) -> TlsFault {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            TlsFault::new(format!("no agreement within {} s", TLS_HANDSHAKE.as_secs()), SPEAKS)
+        }
+        _ => TlsFault::new(format!("the connection broke off: {error}"), SPEAKS),
+    }
+}
+
+/// Agrees on encryption with `host`, and makes sure that it is that one.
+pub(super) async fn agree<S>(
+    stream: &mut S,
+    host: &str,
+    config: Arc<ClientConfig>,
+) -> Result<ClientConnection, TlsFault>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let connection = ClientConnection::new(config, server_name(host)?);
+    let mut connection = connection.map_err(|error| explain(&error))?;
+    match timeout(TLS_HANDSHAKE, shake_hands(&mut connection, stream)).await {
+        Ok(Ok(())) => Ok(connection),
+        Ok(Err(Fault::Io(error))) => Err(broken_off(&error)),
+        Ok(Err(Fault::Tls(error))) => Err(explain(&error)),
+        Err(_) => Err(broken_off(&io::ErrorKind::TimedOut.into())),
+    }
+}
+
+pub(super) fn server_name(host: &str) -> Result<ServerName<'static>, TlsFault> {
+    ServerName::try_from(host.to_owned())
+        .map_err(|_| TlsFault::new("its name cannot be in a certificate", ""))
+}
+
+/// What `client_tls` gives, in words for a connection.
+pub(super) async fn system_trust() -> Result<Arc<ClientConfig>, TlsFault> {
     client_tls().await.map_err(|why| {
         let why = format!("there is no certificate authority to trust: {why}");
-        Trouble::insecure(url, &why, "name a file of them in SSL_CERT_FILE")
+        TlsFault::new(why, "name a file of them in SSL_CERT_FILE")
     })
 }
 
@@ -60,26 +82,36 @@ pub async fn client_tls() -> Result<Arc<ClientConfig>, String> {
         return Ok(Arc::clone(config));
     }
     // Reads files and parses some hundred certificates: the runtime has one thread only.
-    let loaded = tokio::task::spawn_blocking(load).await;
-    let loaded = loaded.unwrap_or_else(|_| Err("reading them was interrupted".to_owned()))?;
+    let loaded = tokio::task::spawn_blocking(|| {
+        client_config(system_roots()?, None).map_err(|error| error.to_string())
+    });
+    let loaded = loaded.await.unwrap_or_else(|_| Err("reading them was interrupted".to_owned()))?;
     Ok(Arc::clone(CONFIG.get_or_init(|| loaded)))
 }
 
-fn load() -> Result<Arc<ClientConfig>, String> {
+pub(super) fn system_roots() -> Result<RootCertStore, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         return Err(found.errors.first().map_or("none is found".to_owned(), ToString::to_string));
     }
-    trusting(roots)
+    Ok(roots)
 }
 
-fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
+/// The certificate that says who we are, with its chain and its key.
+pub(super) type OwnCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+pub(super) fn client_config(
+    roots: RootCertStore,
+    own: Option<OwnCertificate>,
+) -> Result<Arc<ClientConfig>, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder =
-        builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
+    let mut config = match own {
+        None => builder.with_no_client_auth(),
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key)?,
+    };
     // RFC 7301: without it, a server may choose HTTP/2, which is not spoken here.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
@@ -96,59 +128,48 @@ impl From<io::Error> for Fault {
     }
 }
 
-async fn shake_hands(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Fault> {
-    let mut raw = Raw(stream);
+async fn shake_hands<S>(connection: &mut ClientConnection, stream: &mut S) -> Result<(), Fault>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut room = vec![0; 4096];
     // Also what is left to write: the server may wait for our last message before it answers.
     while connection.is_handshaking() || connection.wants_write() {
         if connection.wants_write() {
-            stream.writable().await?;
-            again(connection.write_tls(&mut raw))?;
+            write_records(connection, stream).await?;
             continue;
         }
-        stream.readable().await?;
-        if again(connection.read_tls(&mut raw))? == Some(0) {
+        let count = stream.read(&mut room).await?;
+        let mut left = room.get(..count).unwrap_or_default();
+        if left.is_empty() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        if let Err(error) = connection.process_new_packets() {
-            // The alert says why to the server, too.
-            let _ = connection.write_tls(&mut raw);
-            return Err(Fault::Tls(error));
+        while !left.is_empty() {
+            connection.read_tls(&mut left)?;
+            if let Err(error) = connection.process_new_packets() {
+                // The alert says why to the server, too.
+                let _ = write_records(connection, stream).await;
+                return Err(Fault::Tls(error));
+            }
         }
     }
     Ok(())
 }
 
-/// Not ready after all: `None`.
-fn again(done: io::Result<usize>) -> io::Result<Option<usize>> {
-    match done {
-        Ok(count) => Ok(Some(count)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error),
-    }
+async fn write_records<S: AsyncWrite + Unpin>(
+    connection: &mut ClientConnection,
+    stream: &mut S,
+) -> io::Result<()> {
+    let mut records = Vec::new();
+    connection.write_tls(&mut records)?;
+    stream.write_all(&records).await?;
+    stream.flush().await
 }
 
-/// The socket as the encryption reads and writes it.
-struct Raw<'a>(&'a TcpStream);
-
-impl Read for Raw<'_> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.0.try_read(room)
-    }
-}
-
-impl Write for Raw<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn explain(url: &Url, error: &rustls::Error) -> Trouble {
+fn explain(error: &rustls::Error) -> TlsFault {
     const TRUST: &str = "if it is your own, put the certificate of its authority (PEM) into a file \
-                         with the system's and name that in SSL_CERT_FILE";
+                         with the system's and name that in SSL_CERT_FILE, or name it in \
+                         `tls` of its config: `ca`";
     let (why, advice) = match error {
         rustls::Error::InvalidCertificate(bad) => match bad {
             CertificateError::UnknownIssuer => ("its certificate is not trusted".to_owned(), TRUST),
@@ -167,90 +188,32 @@ fn explain(url: &Url, error: &rustls::Error) -> Trouble {
         rustls::Error::InvalidMessage(_) => {
             ("it does not speak TLS".to_owned(), "use http in `url` if it speaks that")
         }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            let why = "it wants to see a certificate of ours".to_owned();
+            (why, "name one in `tls` of its config: `cert` and `key`")
+        }
         rustls::Error::NoApplicationProtocol
         | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             ("it does not speak HTTP/1.1".to_owned(), "")
         }
         other => (other.to_string(), ""),
     };
-    Trouble::insecure(url, &why, advice)
-}
-
-/// Decrypts what is read and hands it on.
-#[derive(Debug)]
-pub(super) struct Decrypting {
-    tls: Tls,
-    inner: Box<dyn Reader>,
-    outbox: Outbox,
-    sealed: Vec<u8>,
-    over: bool,
-}
-
-/// Room offered to one read: the longest record, and then some.
-const ROOM: usize = 32 * 1024;
-
-impl Decrypting {
-    /// `outbox` writes what the encryption itself has to say.
-    pub(super) fn new(tls: Tls, inner: Box<dyn Reader>, outbox: Outbox) -> Self {
-        Self { tls, inner, outbox, sealed: Vec::new(), over: false }
-    }
-}
-
-impl Reader for Decrypting {
-    fn room(&mut self) -> &mut Vec<u8> {
-        if self.sealed.capacity() - self.sealed.len() < ROOM {
-            self.sealed.reserve(ROOM);
-        }
-        &mut self.sealed
-    }
-
-    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
-        let sealed = std::mem::take(&mut self.sealed);
-        let mut left = sealed.as_slice();
-        while !self.over {
-            match self.tls.decrypt(&mut left, self.inner.room()) {
-                Ok(Decrypted::Some) => self.inner.take(source, touched),
-                Ok(Decrypted::Nothing) if left.is_empty() => break,
-                Ok(Decrypted::Nothing) => {}
-                Ok(Decrypted::End) => self.over = true,
-                Err(error) => {
-                    tracing::debug!(%error, "an encrypted stream cannot be read any further");
-                    self.over = true;
-                }
-            }
-        }
-        if self.over {
-            self.outbox.close(); // and with it the other side, which tells the reader
-        } else if self.tls.wants_write() {
-            // The encryption has something to say of its own (an alert, a key update): the outbox
-            // writes it.
-            touched.note(&self.outbox);
-        }
-        self.sealed = sealed;
-        self.sealed.clear();
-    }
-
-    fn ended(&mut self, touched: &mut FlushSet) {
-        self.inner.ended(touched);
-    }
-
-    fn panicked(&mut self, touched: &mut FlushSet) {
-        self.inner.panicked(touched);
-    }
+    TlsFault { why, advice }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pump::Pump;
+    use crate::pump::{FlushSet, Outbox, Pump, Reader, SourceHandle};
     use crate::upstream::http::connect::Socket;
     use parking_lot::Mutex;
     use rustls::pki_types::pem::PemObject as _;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
+    use std::io::{Read as _, Write as _};
     use std::net::{SocketAddr, TcpListener};
     use std::thread;
     use std::time::Duration;
+    use tokio::net::TcpStream;
     use tokio::sync::Notify;
     use trunkline_wire::Edits;
 
@@ -312,7 +275,7 @@ mod tests {
     fn config() -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(AUTHORITY).unwrap()).unwrap();
-        trusting(roots).unwrap()
+        client_config(roots, None).unwrap()
     }
 
     #[tokio::test]
@@ -321,9 +284,8 @@ mod tests {
         let sent: Vec<u8> =
             (0..8_000_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[2]).collect();
         let address = echo(sent.len());
-        let stream = TcpStream::connect(address).await.unwrap();
-        let url = Url::parse(&format!("https://localhost:{}/", address.port())).unwrap();
-        let connection = agree(&stream, &url, config()).await.unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let connection = agree(&mut stream, "localhost", config()).await.unwrap();
         let socket = Socket::Secured(stream.into_std().unwrap().into(), Box::new(connection));
         let (pump, _thread) = Pump::start().unwrap();
         let (outbox, heard) = (Outbox::default(), Arc::new(Heard::default()));
@@ -345,14 +307,13 @@ mod tests {
     async fn a_server_is_only_trusted_by_its_name_and_authority() {
         for (host, roots, expected) in [
             ("127.0.0.1", config(), "is for another name"),
-            ("localhost", trusting(RootCertStore::empty()).unwrap(), "is not trusted"),
+            ("localhost", client_config(RootCertStore::empty(), None).unwrap(), "is not trusted"),
         ] {
             let address = echo(1);
-            let stream = TcpStream::connect(address).await.unwrap();
-            let url = Url::parse(&format!("https://{host}:{}/", address.port())).unwrap();
-            let trouble = agree(&stream, &url, roots).await.unwrap_err();
-            assert!(trouble.what.contains(expected), "{trouble:?}");
-            assert!(!trouble.advice.is_empty() && !trouble.permanent, "{trouble:?}");
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let fault = agree(&mut stream, host, roots).await.unwrap_err();
+            assert!(fault.why.contains(expected), "{fault:?}");
+            assert!(!fault.advice.is_empty(), "{fault:?}");
         }
     }
 }

@@ -37,11 +37,15 @@ pub(super) struct HttpTransport {
     pub(super) limits: Limits,
     pub(super) connections: Connections,
     pub(super) secrets: Arc<Secrets>,
+    /// A proxy reads its requests and passes them on.
+    pub(super) is_forwarded: bool,
     /// Who we are to it may come of a login.
     pub(super) has_login: bool,
     /// The tools that want arguments in headers, too.
+    // Held while the header fields of one request are written.
     tools: Mutex<Arc<Annotated>, rank::AnnotatedTools>,
     /// Calls refused for their headers, with how; they wait until the tools were listed again.
+    // Held to add one or to take all: they are sent again without it.
     pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>, rank::MismatchedHeaders>,
     connection: OnceLock<Weak<Connection>>,
     /// The server has forgotten the session: a new one is needed.
@@ -67,6 +71,7 @@ impl HttpTransport {
             Dialect::Streamable => Gate::Handshake,
             Dialect::Older => Gate::Shut,
         };
+        let is_forwarded = address.forwarder.is_some();
         let mut session = Session::new(address);
         if dialect == Dialect::Modern {
             session.agree(MODERN.to_owned());
@@ -81,6 +86,7 @@ impl HttpTransport {
             limits,
             connections: Connections { pool: Mutex::new(pool), attention: Notify::new() },
             secrets: Arc::clone(secrets),
+            is_forwarded,
             has_login: false,
             tools: Mutex::default(),
             mismatched: Mutex::default(),

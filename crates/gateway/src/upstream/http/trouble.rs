@@ -3,8 +3,12 @@
 use std::io;
 use std::time::Duration;
 
+use trunkline_http::proxy::ChosenProxy;
 use trunkline_http::{Scheme, Url};
 
+use crate::limits::{CONNECT, TUNNEL, shortened};
+use crate::upstream::http::tls::TlsFault;
+use crate::upstream::http::tunnel::NoTunnel;
 use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::lifecycle::state::{Failure, Phase};
 
@@ -75,9 +79,84 @@ impl Trouble {
         Self::unreached(what, "check host and port in `url`, and the network")
     }
 
-    pub(super) fn insecure(url: &Url, why: &str, advice: &str) -> Self {
-        let what = format!("cannot be reached securely at {}: {why}", url.origin());
-        Self::unreached(what, advice)
+    pub(super) fn insecure(url: &Url, fault: &TlsFault) -> Self {
+        let what = format!("cannot be reached securely at {}: {}", url.origin(), fault.why);
+        Self::unreached(what, fault.advice)
+    }
+
+    pub(super) fn bad_tls(why: &str) -> Self {
+        Self::unreached(format!("cannot be connected to: {why}"), "correct it in the config")
+    }
+
+    pub(super) fn no_proxy(proxy: &ChosenProxy, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "its name has no address".to_owned(),
+            io::ErrorKind::TimedOut => format!("no connection within {} s", CONNECT.as_secs()),
+            _ => words(error),
+        };
+        let what = format!("cannot be reached: its proxy {} cannot be: {why}", proxy.proxy);
+        Self::unreached(what, &format!("check {}, and the proxy", proxy.named_by))
+    }
+
+    pub(super) fn insecure_proxy(proxy: &ChosenProxy, fault: &TlsFault) -> Self {
+        let (place, why) = (&proxy.proxy, &fault.why);
+        let what = format!("cannot be reached: its proxy {place} cannot be securely: {why}");
+        Self::unreached(what, &format!("check {}, and the proxy's certificate", proxy.named_by))
+    }
+
+    /// `end`: whom the proxy was asked for.
+    pub(super) fn no_tunnel(proxy: &ChosenProxy, end: &str, why: &NoTunnel) -> Self {
+        let place = &proxy.proxy;
+        let named_by = proxy.named_by;
+        let (what, advice) = match why {
+            NoTunnel::WantsLogin | NoTunnel::WrongLogin => return Self::proxy_login(proxy),
+            NoTunnel::Forbidden(how) => (
+                format!("its proxy {place} does not allow a connection to {end} ({how})"),
+                "allow it there, or connect directly: NO_PROXY, or \"proxy\": \"none\"".to_owned(),
+            ),
+            NoTunnel::Unreached(how) => (
+                format!("its proxy {place} cannot reach {end} ({how})"),
+                "check host and port in `url`, and whether the proxy can reach it".to_owned(),
+            ),
+            NoTunnel::Strange(how) => {
+                (format!("its proxy {place} {how}"), format!("check scheme and port in {named_by}"))
+            }
+            NoTunnel::Silent => (
+                format!(
+                    "its proxy {place} did not answer within {} s",
+                    shortened(TUNNEL).as_secs_f64()
+                ),
+                format!("check {named_by}, and the proxy"),
+            ),
+            NoTunnel::Broken(error) => (
+                format!("its proxy {place} broke off the connection: {}", words(error)),
+                format!("check scheme and port in {named_by}, and the proxy"),
+            ),
+        };
+        Self::unreached(format!("cannot be reached: {what}"), &advice)
+    }
+
+    /// HTTP 407, or what stands for it.
+    pub(super) fn proxy_login(proxy: &ChosenProxy) -> Self {
+        let (place, named_by) = (&proxy.proxy, proxy.named_by);
+        let (what, advice) = match proxy.proxy.credentials() {
+            None => (
+                format!("its proxy {place} wants a user name and a password"),
+                format!("put USER:PASSWORD@ before the host in {named_by}"),
+            ),
+            Some(_) => (
+                format!("its proxy {place} does not accept the user name and password"),
+                format!("correct USER:PASSWORD@ in {named_by}"),
+            ),
+        };
+        Self::unreached(format!("cannot be reached: {what}"), &advice)
+    }
+
+    /// A server that somebody else has named: its name is resolved here, too.
+    pub(super) fn guarded_through_proxy(self) -> Self {
+        let advice = "its address has to be known here although a proxy connects to it, because it was \
+                      registered over REST; name it in the config file to leave that to the proxy";
+        Self { advice: format!("{}; {advice}", self.advice), ..self }
     }
 
     pub(super) fn phase(&self, was_running: bool) -> Phase {
@@ -96,6 +175,7 @@ impl Trouble {
             advice: self.advice.clone(),
             permanent: self.permanent,
             needs_login: self.needs_login,
+            is_private: false,
             stderr: Vec::new(),
         }
     }

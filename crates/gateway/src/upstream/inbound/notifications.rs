@@ -39,7 +39,9 @@ impl Connection {
             b"notifications/resources/list_changed" => {
                 self.changes.mark([ListKind::Resources, ListKind::Templates]);
             }
-            b"notifications/resources/updated" => self.subscriptions.updated(message, touched),
+            b"notifications/resources/updated" => {
+                self.subscriptions.updated(message, &self.link.key.name(), touched);
+            }
             b"notifications/message" => self.logged(message, origin, touched),
             b"notifications/cancelled"
                 if self.listens.stopped_telling(&self.link, message, touched) => {}

@@ -56,17 +56,17 @@ impl Declared {
         self.0.borrow().clone()
     }
 
-    /// What a server was told that runs.
-    pub(crate) fn told(&self) -> Arc<[u8]> {
-        self.now().unwrap_or_else(|| EVERYTHING.into())
-    }
-
     pub(crate) async fn get(&self) -> Arc<[u8]> {
         let mut declared = self.0.subscribe();
         let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;
         let said = said.ok().and_then(|said| said.ok()?.clone());
         said.unwrap_or_else(|| EVERYTHING.into())
     }
+}
+
+/// For which clients a server lists that was told this, where it was not told of everything: it may list by that.
+pub(in crate::upstream) fn particular(told: &[u8]) -> Option<&[u8]> {
+    (told != EVERYTHING).then_some(told)
 }
 
 /// Of what a client can do, what servers are told of.

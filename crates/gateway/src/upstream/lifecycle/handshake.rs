@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use trunkline_catalog::{ListKind, Listing};
+use trunkline_catalog::{ListKind, Listing, is_name};
 use trunkline_wire::{Kind, LATEST_LEGACY, MODERN, Revision, decode, member, scan};
 
 use crate::era::Era;
@@ -66,7 +66,7 @@ impl ServerHello {
             era,
             protocol,
             identity: identity(info),
-            title: title.map(Into::into),
+            title: title.map(String::from).filter(|title| is_name(title)),
             instructions: member(result, "instructions").and_then(decode).map(Into::into),
             logs: of("logging").is_some(),
             tasks: of("tasks").map(TaskWork::read),

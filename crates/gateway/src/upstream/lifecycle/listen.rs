@@ -119,7 +119,7 @@ impl Listens {
         }
         let ended = CallError::ServerGone {
             server: link.key.to_string(),
-            what: "ended the subscription".to_owned(),
+            what: "ended the subscription".into(),
             may_have_run: true,
             stderr: Vec::new(),
         };

@@ -2,9 +2,12 @@
 
 pub(in crate::upstream) mod answers;
 pub(in crate::upstream) mod breaker;
+pub(in crate::upstream) mod compared;
+pub(in crate::upstream) mod condemn;
 pub(in crate::upstream) mod declared;
 pub(in crate::upstream) mod definition;
 pub(in crate::upstream) mod demand;
+pub(in crate::upstream) mod drain;
 pub(in crate::upstream) mod handshake;
 pub(in crate::upstream) mod listen;
 pub(in crate::upstream) mod make_room;

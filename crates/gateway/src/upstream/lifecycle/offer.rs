@@ -10,11 +10,12 @@ use trunkline_catalog::pins::Suspicion;
 
 use crate::lock::{Mutex, rank};
 use crate::upstream::connection::Connection;
+use crate::upstream::lifecycle::compared::ComparedLists;
 use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Services;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::pinned::{ListedTexts, Offered, ServerPins};
-use crate::upstream::lifecycle::remembered::Remembered;
+use crate::upstream::lifecycle::remembered::{LastRecord, Recalled, Remembered};
 
 /// What a running server can be asked through, and what it offers.
 #[derive(Clone, Debug)]
@@ -52,22 +53,43 @@ impl Live {
 
 #[derive(Debug)]
 pub(in crate::upstream) struct ServerOffer {
+    // Held for a copy. A connection that is replaced leaves it before it is dropped: its end takes
+    // the locks of its calls.
     pub(super) live: Mutex<Option<Live>, rank::ServerLive>,
     /// The connection before this one, for what clients had subscribed to.
     pub(super) before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
     /// What it offered when it was last there, while it is expected.
+    // `listed_for` is locked before it and released: the two are never held together.
     pub(super) kept: Mutex<Option<Offered>, rank::ServerKept>,
+    /// What it offered when it was given up: it is expected again when a person wants it tried.
+    pub(super) given_up: Mutex<Option<Offered>, rank::ServerGivenUp>,
+    /// What was listed for several kinds of clients, while the only client has not said what it can do.
+    kinds: Mutex<Vec<RememberedKind>, rank::ServerKinds>,
+    /// There were several of them.
+    had_kinds: bool,
     /// What is kept was remembered, and the server was told these capabilities when it listed that.
     listed_for: Mutex<Option<Vec<u8>>, rank::ServerListedFor>,
+    /// Of a process that one client has for itself: its list beside the one that clients are shown.
+    pub(super) compared: Mutex<ComparedLists, rank::ServerCompared>,
     declared: Declared,
     /// What is kept is of a server that this one took the place of.
     was_handed_over: AtomicBool,
     /// What it said when it last ran; `None`: nothing is remembered.
     remembered: Option<Remembered>,
     /// What its listings were warned about, so that it is said once.
+    // Held while a listing's warnings are compared; they are logged without it.
     warned: Mutex<HashSet<String>, rank::ServerWarnings>,
     /// What was approved of its definitions. Shared with its processes for single clients.
     pub(in crate::upstream) pins: Arc<ServerPins>,
+}
+
+/// What was remembered of a server, as callers are shown it.
+#[derive(Clone, Debug)]
+struct RememberedKind {
+    record: LastRecord,
+    /// What the server was told that clients can do.
+    told: Vec<u8>,
+    offered: Option<Offered>,
 }
 
 /// After so many, a server's listings are not worth more words.
@@ -76,19 +98,57 @@ const MOST_WARNINGS: usize = 1000;
 impl ServerOffer {
     /// What is remembered of the server, if anything is.
     pub(super) fn remembered(spec: &ServerSpec, services: &Services) -> Self {
-        let new = Self::with(Arc::new(ServerPins::of(spec, services.pins.clone())));
+        let mut new = Self::with(Arc::new(ServerPins::of(spec, services.pins.clone())));
         let Some(listings) = &services.listings else { return new };
-        let (remembered, listing) = Remembered::read(listings, spec);
-        let (listing, told) = listing.unzip();
-        let offered = new.admit_remembered(spec, &remembered, listing);
+        new.declared = services.declared.clone();
+        let memory = Remembered::new(listings, spec);
+        let mut kinds = new.recall(&memory, spec);
+        new.remembered = Some(memory);
         // Only where calls wait for their server: a tool is not listed that cannot be called.
-        let is_kept = services.waits_for_restart;
-        Self {
-            kept: Mutex::new(offered.filter(|_| is_kept)),
-            listed_for: Mutex::new(told.filter(|_| is_kept)),
-            declared: services.declared.clone(),
-            remembered: Some(remembered),
-            ..new
+        if !services.waits_for_restart {
+            kinds.iter_mut().for_each(|kind| kind.offered = None);
+        }
+        new.had_kinds = kinds.len() > 1;
+        let shown = kinds.iter().position(|kind| kind.offered.is_some()).unwrap_or_default();
+        if let Some(kind) = kinds.get(shown).cloned() {
+            new.show(kind);
+        }
+        *new.kinds.lock() = kinds;
+        new
+    }
+
+    /// What is remembered, as far as callers are shown it: for clients that can do what is declared, or for all
+    /// kinds of clients, the newest first.
+    fn recall(&self, memory: &Remembered, spec: &ServerSpec) -> Vec<RememberedKind> {
+        let recalled = memory.recall(self.declared.now().as_deref());
+        recalled.into_iter().map(|recalled| self.admit_remembered(spec, recalled)).collect()
+    }
+
+    /// This is what the server said and listed when it last ran.
+    fn show(&self, kind: RememberedKind) {
+        if let Some(memory) = &self.remembered {
+            memory.settle(kind.record);
+        }
+        *self.kept.lock() = kind.offered;
+        *self.listed_for.lock() = Some(kind.told);
+    }
+
+    /// Once the only client has said what it can do, what was listed for such a client counts. Whoever asks what is
+    /// offered comes here first: whichever thread that is, it sees the choice made.
+    fn choose(&self) {
+        if !self.had_kinds {
+            return;
+        }
+        let mut kinds = self.kinds.lock();
+        if kinds.is_empty() {
+            return;
+        }
+        let Some(now) = self.declared.now() else { return };
+        let known = std::mem::take(&mut *kinds);
+        let kind = known.into_iter().find(|kind| *kind.told == *now);
+        // One that has started for a client that said nothing has listed something already.
+        if let Some(kind) = kind.filter(|_| self.live.lock().is_none()) {
+            self.show(kind);
         }
     }
 
@@ -98,7 +158,11 @@ impl ServerOffer {
             live: Mutex::default(),
             before: Mutex::default(),
             kept: Mutex::default(),
+            given_up: Mutex::default(),
+            kinds: Mutex::default(),
+            had_kinds: false,
             listed_for: Mutex::default(),
+            compared: Mutex::default(),
             declared: Declared::default(),
             was_handed_over: AtomicBool::new(false),
             remembered: None,
@@ -107,51 +171,52 @@ impl ServerOffer {
         }
     }
 
-    /// What is remembered, as far as callers are shown it.
-    fn admit_remembered(
-        &self,
-        spec: &ServerSpec,
-        remembered: &Remembered,
-        listing: Option<Listing>,
-    ) -> Option<Offered> {
+    /// A record, as far as callers are shown it.
+    fn admit_remembered(&self, spec: &ServerSpec, recalled: Recalled) -> RememberedKind {
+        let Recalled { mut record, told, listing } = recalled;
         let is_listed = listing.is_some();
-        let hello = remembered.hello()?;
         let mut listing = listing.unwrap_or_default();
         let mut suspected = Vec::new();
         // What was remembered may be from before the config asked for it.
         let scan = &spec.texts.scan;
         if scan.changes_listings() {
-            let screening = scan.screen(&mut listing, hello.instructions.as_deref());
+            let screening = scan.screen(&mut listing, record.hello.instructions.as_deref());
             suspected = Suspicion::of(&screening);
         }
         let (listing, secrets) = (Arc::new(listing), &spec.secrets);
-        let listed = ListedTexts { hello: &hello, listing, suspected, secrets };
+        let listed = ListedTexts { hello: &record.hello, listing, suspected, secrets };
         let Some(admitted) = self.pins.preview(&spec.key, listed) else {
-            let mut bare = ServerHello::clone(&hello);
+            let mut bare = ServerHello::clone(&record.hello);
             bare.instructions = None; // nothing is known to be approved
-            remembered.set_hello(Arc::new(bare));
-            return None;
+            record.hello = Arc::new(bare);
+            return RememberedKind { record, told, offered: None };
         };
-        remembered.set_hello(admitted.hello);
-        is_listed.then_some(admitted.offered)
+        record.hello = admitted.hello;
+        RememberedKind { record, told, offered: is_listed.then_some(admitted.offered) }
     }
 
     /// Somebody has decided something about its definitions while it does not run: what is remembered is
     /// shown by that.
-    pub(super) fn reconsider_remembered(&self, spec: &ServerSpec, services: &Services) {
-        let Some(listings) = &services.listings else { return };
+    pub(super) fn reconsider_remembered(&self, spec: &ServerSpec) {
+        let Some(memory) = self.memory() else { return };
         if self.kept.lock().is_none() {
             return;
         }
-        let (remembered, listing) = Remembered::read(listings, spec);
-        let listing = listing.map(|(listing, _)| listing);
-        if let Some(offered) = self.admit_remembered(spec, &remembered, listing) {
-            if let (Some(memory), Some(hello)) = (&self.remembered, remembered.hello()) {
-                memory.set_hello(hello);
-            }
+        let recalled = self.recall(memory, spec);
+        let mut kinds = self.kinds.lock();
+        if !kinds.is_empty() {
+            kinds.clone_from(&recalled);
+        }
+        drop(kinds);
+        let told = self.declared.now();
+        let is_meant =
+            |kind: &RememberedKind| told.as_ref().is_none_or(|told| **told == *kind.told);
+        let mut recalled = recalled.into_iter().filter(is_meant);
+        if let Some(kind) = recalled.find(|kind| kind.offered.is_some()) {
+            memory.set_hello(kind.record.hello);
             let mut kept = self.kept.lock();
             if kept.is_some() {
-                *kept = Some(offered);
+                *kept = kind.offered;
             }
         }
     }
@@ -178,10 +243,16 @@ impl ServerOffer {
     }
 
     /// Was what is kept listed for a client that declares something else?
-    pub(super) fn is_of_others(&self) -> bool {
+    fn is_of_others(&self) -> bool {
+        self.choose();
         let told = self.listed_for.lock();
         let is_other = |told: &Vec<u8>| self.declared.now().is_some_and(|now| **told != *now);
         told.as_ref().is_some_and(is_other)
+    }
+
+    /// May what is kept be another list once the client has said what it can do, or none?
+    pub(super) fn is_by_client(&self) -> bool {
+        self.had_kinds || self.is_of_others()
     }
 
     /// It is away, and what it listed to this gateway is kept.
@@ -193,7 +264,7 @@ impl ServerOffer {
     /// What it said of itself in its handshake, now or when it last ran.
     pub(super) fn hello(&self) -> Option<Arc<ServerHello>> {
         let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.hello));
-        live.or_else(|| self.remembered.as_ref()?.hello())
+        live.or_else(|| self.memory()?.hello())
     }
 
     /// Of these warnings, those that were not given before.
@@ -216,7 +287,9 @@ impl ServerOffer {
         self.was_handed_over.load(Ordering::Relaxed)
     }
 
+    /// What it said when it last ran, to the client that there is.
     pub(super) fn memory(&self) -> Option<&Remembered> {
+        self.choose();
         self.remembered.as_ref()
     }
 }

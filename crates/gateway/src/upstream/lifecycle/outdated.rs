@@ -17,8 +17,9 @@ const QUOTED_SCHEMA: usize = 4 * 1024;
 #[derive(Debug, Default)]
 pub(in crate::upstream) struct OutdatedTools(BTreeMap<String, ToolChange>);
 
-#[derive(Debug, PartialEq, Eq)]
-enum ToolChange {
+/// What has become of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ToolChange {
     Gone,
     /// It takes other arguments: its `inputSchema` of now.
     OtherArguments(Vec<u8>),
@@ -47,6 +48,10 @@ impl OutdatedTools {
 
     pub(in crate::upstream) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn change(&self, tool: &str) -> Option<&ToolChange> {
+        self.0.get(tool)
     }
 
     /// What a call of this tool is answered with; `None`: it may be sent.

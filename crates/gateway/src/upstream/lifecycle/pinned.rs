@@ -30,6 +30,8 @@ pub(in crate::upstream) struct ServerPins {
     /// What is done about texts that lie.
     scan: ScanPolicy,
     /// The place in `OnChange::ALL`, counted from 1; 0: the entry does not say.
+    // Relaxed for these four: a setting, a sign and two marks of what was logged. Each is used
+    // alone; the pins themselves are in `home` and `unkept`.
     policy: AtomicU8,
     /// What is pinned could not be read: it is tried again.
     is_undecided: AtomicBool,
@@ -38,6 +40,7 @@ pub(in crate::upstream) struct ServerPins {
     /// How many changes were logged.
     told: AtomicUsize,
     /// What could not be kept: as good as kept, for as long as this process runs.
+    // Held for a copy or a change, never while the home is asked.
     unkept: Mutex<Option<PinRecord>, rank::UnkeptPins>,
 }
 

@@ -39,6 +39,8 @@ enum Knowledge {
     Found(Era),
 }
 
+// Held for a step of the state, across no await. The end of a process is judged by what was known
+// at that moment.
 #[derive(Debug, Default)]
 pub(in crate::upstream) struct EraMemory(Mutex<Knowledge, rank::KnownEra>);
 

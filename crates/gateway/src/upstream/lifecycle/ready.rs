@@ -31,6 +31,8 @@ pub(in crate::upstream) async fn become_ready(
     let capabilities = supervisor.declared.get().await;
     let instance = &supervisor.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
+    connection.facts.told.get_or_init(|| capabilities);
+    // Relaxed: clients get the connection behind this, through the lock in `set_live`.
     connection.facts.logs.store(hello.logs, Ordering::Relaxed);
     connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listens.listen(&connection.link, &hello); // before its lists are read: no change of them is missed
@@ -77,7 +79,9 @@ async fn publish(
         connection.repeatable.learn(&listing);
     }
     server.refuse_outdated(&listing);
-    server.remember(hello, &listed, &told);
+    // As it was written: what is withheld of it has to be known when it is shown again.
+    let as_written = written.as_ref().map_or(&*listed, |it| &it.listing);
+    server.remember(connection, (hello, as_written), &told);
     let tools = listing.tools().len();
     let running = Arc::clone(connection);
     let live = Live { connection: running, listing, listed, hello: told, written };
@@ -106,6 +110,7 @@ fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &ServerHello) 
 /// to. Its refusals concern nobody.
 pub(in crate::upstream) fn remind(connection: &Connection, hello: &ServerHello) {
     let level = connection.audience.level().filter(|_| hello.logs && hello.era == Era::Legacy);
+    // Relaxed: only `raise_level` reads it, whose `fetch_min` decides alone.
     connection.facts.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
     if let Some(level) = level {
         let params = format!("{{\"level\":\"{}\"}}", level.name());

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use trunkline_catalog::config::{Secrets, ServerSpec};
-use trunkline_catalog::{ListKind, Listing};
+use trunkline_catalog::{ListKind, Listing, is_name};
 
 use crate::era::Era;
 use crate::known_listings::{Content, EntryId, KnownListing, KnownListings, Pages};
 use crate::limits::{ENTRIES_PER_LISTING, SEEN_AGAIN};
 use crate::lock::{Mutex, rank};
+use crate::upstream::lifecycle::declared::particular;
 use crate::upstream::lifecycle::handshake::ServerHello;
 
 #[derive(Debug)]
@@ -19,39 +20,53 @@ pub(in crate::upstream) struct Remembered {
     entry: EntryId,
     /// When the config last changed, in seconds since 1970.
     changed: u64,
+    // Held for a copy or a change: the file is read and written without it.
     last: Mutex<Option<LastRecord>, rank::RememberedListing>,
 }
 
 /// What stays in memory of a record. Its lists do not: the server has them.
 #[derive(Clone, Debug)]
-struct LastRecord {
+pub(super) struct LastRecord {
     hash: String,
     first_seen: u64,
     last_seen: u64,
-    hello: Arc<ServerHello>,
+    pub(super) hello: Arc<ServerHello>,
+}
+
+/// What a record says that was read.
+#[derive(Debug)]
+pub(super) struct Recalled {
+    pub(super) record: LastRecord,
+    /// What the server was told that clients can do.
+    pub(super) told: Vec<u8>,
+    /// What it listed to them, if that is remembered.
+    pub(super) listing: Option<Listing>,
 }
 
 impl Remembered {
-    /// Reads one file: clients may ask as soon as servers are being started. The second is what the server
-    /// listed, if that is remembered, and what it was told that clients can do.
-    pub(in crate::upstream) fn read(
-        listings: &Arc<KnownListings>,
-        spec: &ServerSpec,
-    ) -> (Self, Option<(Listing, Vec<u8>)>) {
+    pub(super) fn new(listings: &Arc<KnownListings>, spec: &ServerSpec) -> Self {
         let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
-        let known = listings.read(&entry);
-        let listing = known.as_ref().and_then(|known| {
-            Some((listing_of(known.content.pages.as_ref()?)?, known.content.told.clone()))
-        });
-        let last = known.map(|known| LastRecord {
-            hash: known.content.hash(),
-            first_seen: known.first_seen,
-            last_seen: known.last_seen,
-            hello: Arc::new(hello_of(known.content)),
-        });
         let changed = listings.config_changed().map_or(0, seconds);
-        let listings = Arc::clone(listings);
-        (Self { listings, entry, changed, last: Mutex::new(last) }, listing)
+        Self { listings: Arc::clone(listings), entry, changed, last: Mutex::default() }
+    }
+
+    /// Reads what the server said to clients that can do this, before it is started: clients may ask as soon as
+    /// servers are being started. `None`: what they can do is not known yet. Without a record for them, what it said
+    /// to others is better than nothing.
+    pub(super) fn recall(&self, told: Option<&[u8]>) -> Vec<Recalled> {
+        let wanted = told.map(|told| self.entry.for_clients(particular(told)));
+        let is_wanted = |known: &KnownListing| told == Some(&known.content.told);
+        let known = wanted.as_ref().and_then(|record| self.listings.read(record));
+        let mut all = Vec::from_iter(known);
+        if !all.iter().any(is_wanted) {
+            all.extend(self.listings.read_others(&self.entry, wanted.as_ref()));
+        }
+        all.into_iter().map(Recalled::of).collect()
+    }
+
+    /// From now on this is what the server said when it last ran.
+    pub(super) fn settle(&self, record: LastRecord) {
+        *self.last.lock() = Some(record);
     }
 
     /// What the server said in its handshake when it last ran.
@@ -99,7 +114,17 @@ impl Remembered {
         let (first_seen, last_seen) = (heard.first_seen, heard.last_seen);
         *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(shown) });
         drop(last);
-        self.listings.write_soon(self.entry.clone(), heard);
+        self.listings.write_soon(self.entry.for_clients(particular(told)), heard);
+    }
+}
+
+impl Recalled {
+    fn of(known: KnownListing) -> Self {
+        let KnownListing { content, first_seen, last_seen, .. } = known;
+        let (hash, told) = (content.hash(), content.told.clone());
+        let listing = content.pages.as_ref().and_then(listing_of);
+        let hello = Arc::new(hello_of(content));
+        Self { record: LastRecord { hash, first_seen, last_seen, hello }, told, listing }
     }
 }
 
@@ -137,7 +162,7 @@ fn hello_of(content: Content) -> ServerHello {
     let result = [b"{\"capabilities\":", &capabilities[..], b"}"].concat();
     let era = if content.is_modern { Era::Modern } else { Era::Legacy };
     let mut hello = ServerHello::read(content.protocol, era, b"{}", &result, Vec::new());
-    hello.title = content.title;
+    hello.title = content.title.filter(|title| is_name(title));
     hello.identity = content.identity;
     hello.instructions = content.instructions;
     hello

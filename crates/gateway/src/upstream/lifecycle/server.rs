@@ -28,8 +28,8 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::offer::{Live, ServerOffer};
 use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
-use crate::upstream::lifecycle::signals::{LifeVerdict, ServerSignals};
-use crate::upstream::lifecycle::state::{State, Status};
+use crate::upstream::lifecycle::signals::ServerSignals;
+use crate::upstream::lifecycle::state::{Failure, State, Status};
 use crate::upstream::stdio::stderr::LastWords;
 
 #[derive(Debug)]
@@ -44,6 +44,7 @@ pub(crate) struct Server {
     pub(crate) wait_queue: Option<Arc<WaitQueue>>,
     filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
     status: watch::Sender<Status>,
+    // Relaxed where it is used: it only becomes true. `status` is what others wait for.
     settled_once: AtomicBool,
     pub(in crate::upstream) offer: ServerOffer,
     pub(in crate::upstream) dialect: LearntDialect,
@@ -211,7 +212,6 @@ impl Server {
 
     /// Was it ever running, failed or stopped?
     pub(crate) fn has_settled(&self) -> bool {
-        // Relaxed: it only ever becomes true, and nothing else is read because of it.
         self.settled_once.load(Ordering::Relaxed)
     }
 
@@ -282,13 +282,13 @@ impl Server {
     /// It runs, and has said and listed this; `shown`: what callers are told that it said.
     pub(in crate::upstream) fn remember(
         &self,
-        hello: &ServerHello,
-        listing: &Listing,
+        connection: &Connection,
+        said: (&ServerHello, &Listing),
         shown: &Arc<ServerHello>,
     ) {
-        if let Some(memory) = self.offer.memory() {
-            let (key, told) = (self.key.name(), self.services.declared.told());
-            memory.keep(&key, (hello, listing), shown, &told, &self.definition.secrets);
+        // By what it was told, and not by what the client has said since.
+        if let Some((memory, told)) = self.offer.memory().zip(connection.facts.told.get()) {
+            memory.keep(&self.key.name(), said, shown, told, &self.definition.secrets);
         }
     }
 
@@ -305,6 +305,11 @@ impl Server {
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
         self.offer.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
+    }
+
+    /// The connection that it has, and the one before, which may still have calls to end.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = Arc<Connection>> + use<> {
+        self.connection().into_iter().chain(self.offer.before.lock().clone())
     }
 
     /// What a connection to it is given.
@@ -328,10 +333,14 @@ impl Server {
     }
 
     /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
-    pub(in crate::upstream) fn give_up(&self, what: &str) -> bool {
-        let was_kept = self.offer.kept.lock().take().is_some();
+    pub(in crate::upstream) fn give_up(&self, what: impl Into<Absence>) -> bool {
+        let kept = self.offer.kept.lock().take();
+        let was_kept = kept.is_some();
+        if let Some(offered) = kept.or_else(|| self.live().map(|live| live.offered())) {
+            *self.offer.given_up.lock() = Some(offered);
+        }
         if let Some(room) = &self.wait_queue {
-            room.shut(what);
+            room.shut(&what.into());
         }
         was_kept
     }
@@ -339,6 +348,7 @@ impl Server {
     /// It is there: whoever waits is let in.
     pub(in crate::upstream) fn welcome_back(&self, connection: &Arc<Connection>) {
         *self.offer.kept.lock() = None;
+        *self.offer.given_up.lock() = None;
         if let Some(room) = &self.wait_queue {
             room.welcome(connection);
         }
@@ -349,9 +359,9 @@ impl Server {
         self.offer.listing()
     }
 
-    /// Is what it listed last hidden, because that was for a client that declares something else?
-    pub(crate) fn is_listed_for_others(&self) -> bool {
-        self.offer.is_of_others()
+    /// May it be listed otherwise once the client has said what it can do?
+    pub(crate) fn is_listed_by_client(&self) -> bool {
+        self.offer.is_by_client()
     }
 
     /// It lists this from now on. Calls that have waited for it and were made by an older definition of
@@ -449,34 +459,27 @@ impl Server {
         });
     }
 
-    /// Its life ends, for this reason, if it has one. False: it has none, and is being tried or sleeps.
-    pub(crate) fn condemn(&self, verdict: LifeVerdict) -> bool {
-        let Some(connection) = self.connection() else { return false };
-        connection.health.condemn();
-        self.signals.condemn(verdict);
-        true
-    }
-
-    /// Whether it fails its health checks, as far as the connection that it has now is concerned.
-    pub(crate) fn set_failing(&self, is_failing: bool) {
-        if let Some(connection) = self.connection() {
-            connection.health.set_failing(is_failing);
-        }
-    }
-
     /// Why a call to this server cannot be made now, in words for whoever called.
     pub(crate) fn absence(&self) -> Absence {
         let key = &self.key;
         let status = self.status.borrow();
         let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
-        let (what, quoted) = match &status.state {
-            State::Initializing => ("is still starting; try again soon".to_owned(), None),
-            State::Idle => ("sleeps until it is needed; try again".to_owned(), None),
-            State::Running => ("is running and does not offer this".to_owned(), None),
-            State::Failed(failure) => (format!("{}{retry}", failure.brief()), failure.quoted()),
-            State::Stopped => ("is stopped".to_owned(), None),
+        let told = |what: &Failure| format!("server `{key}` {what}{retry}");
+        let what = match &status.state {
+            State::Initializing => "is still starting; try again soon",
+            State::Idle => "sleeps until it is needed; try again",
+            State::Running => "is running and does not offer this",
+            State::Failed(failure) => return failure.absence(told),
+            State::Stopped => "is stopped",
         };
-        let quoted = quoted.map(|quoted| format!("; {quoted}")).unwrap_or_default();
-        Absence { why: format!("server `{key}` {what}"), quoted }
+        format!("server `{key}` {what}").into()
     }
+}
+
+/// Why a call by the list of `shown` must not go to `own`, a client's process. The server then lists anew.
+pub(crate) fn outdated_call(shown: &Server, own: &Server, tool: &str) -> Option<CallError> {
+    let (listing, listed) = shown.listing().zip(own.listing())?;
+    let refusal = own.offer.compared.lock().refusal((&listing, &listed), &own.key.name(), tool)?;
+    shown.wake();
+    Some(refusal)
 }

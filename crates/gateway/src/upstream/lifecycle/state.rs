@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::error::Absence;
+
 /// `initializing → running | failed`, `running → failed | stopped | idle`, `idle → initializing`; where
 /// servers are started again, a failed server goes back to `initializing`. One that waits for a login has failed, and is called
 /// `needs-auth`.
@@ -77,9 +79,15 @@ pub struct Failure {
     pub permanent: bool,
     /// Somebody has to log in; it is tried again when that has happened.
     pub needs_login: bool,
+    /// Its advice names files of this machine, and is for those who run the server.
+    pub is_private: bool,
     /// The server's last lines on stderr; of one that did not start, its first ones before them.
     pub stderr: Vec<String>,
 }
+
+/// What callers read in the place of advice that is not for them.
+const FOR_OPERATORS: &str =
+    "its sandbox may be the reason; whoever runs Trunkline finds in the log what was refused";
 
 impl Failure {
     /// The lines of its stderr that most likely say why, in one line: the last, and before it the first
@@ -94,9 +102,26 @@ impl Failure {
         }
     }
 
-    /// Without what the server itself has written, which is for those who run it.
+    /// Without what the server itself has written and what its walls refused, which is for those who run it.
     pub fn brief(&self) -> Self {
-        Self { stderr: Vec::new(), ..self.clone() }
+        let mut brief = self.clone().unquoted();
+        if self.is_private {
+            FOR_OPERATORS.clone_into(&mut brief.advice);
+        }
+        brief
+    }
+
+    fn unquoted(self) -> Self {
+        Self { stderr: Vec::new(), ..self }
+    }
+
+    /// For whoever wanted something of the server; `words` puts what happened into a sentence.
+    pub(crate) fn absence(&self, words: impl Fn(&Self) -> String) -> Absence {
+        Absence {
+            why: words(&self.clone().unquoted()),
+            brief: Some(words(&self.brief())),
+            quoted: self.quoted().map(|quoted| format!("; {quoted}")).unwrap_or_default(),
+        }
     }
 }
 
@@ -128,6 +153,8 @@ pub struct Status {
     /// From the start of its process until its tools were known.
     pub started_in: Option<Duration>,
     pub restarts: u32,
+    /// The proxy it is reached through, and who has named that; without user name and password.
+    pub proxy: Option<String>,
     /// Since when it has been in this state.
     pub since: Instant,
     /// It has failed and is going to be tried again.
@@ -171,6 +198,7 @@ impl Default for Status {
             pid: None,
             started_in: None,
             restarts: 0,
+            proxy: None,
             since: Instant::now(),
             retry: None,
             last_failure: None,

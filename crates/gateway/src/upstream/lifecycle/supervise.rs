@@ -25,6 +25,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
     if server.give_up("is not running any more") {
         supervisor.offers.bump();
     }
+    // Relaxed: the swap in `reconnect` alone decides who starts the next supervisor.
     server.signals.is_attended.store(false, Ordering::Relaxed);
 }
 
@@ -154,8 +155,8 @@ async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) 
 
 async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
     let (mut launch, walls) = match &server.definition.transport {
-        Transport::Remote { url, kind, headers } => {
-            let place = Remote { url, kind: *kind, headers };
+        Transport::Remote { url, kind, headers, network } => {
+            let place = Remote { url, kind: *kind, headers, network };
             return http::live(server, supervisor, place).await;
         }
         Transport::Stdio { command, args, env, cwd } => {
@@ -201,6 +202,7 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
                 advice: String::new(),
                 permanent: !error.may_retry(),
                 needs_login: false,
+                is_private: false,
                 stderr: Vec::new(),
             },
         ),

@@ -7,13 +7,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::Transport;
-use trunkline_http::reach::Policy;
 use trunkline_keeper::Keeper;
 
 use crate::deadlines::Deadlines;
 use crate::instance::Instance;
 use crate::limits::{BACKOFF_FIRST, BACKOFF_LONGEST, Limits, ONE_SERVER, ShutdownGrace};
-use crate::pump::Pump;
+use crate::network::Network;
+use crate::pump::Pumps;
 use crate::upstream::lifecycle::declared::Declared;
 use crate::upstream::lifecycle::definition::Restart;
 use crate::upstream::lifecycle::offer_changes::OfferChanges;
@@ -30,10 +30,9 @@ pub const TOLD: &str = "told";
 /// What every supervisor needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervisor {
-    /// Where servers may be whose address somebody else has named.
-    pub(crate) reach: Arc<Policy>,
+    pub(crate) network: Arc<Network>,
     pub(crate) keeper: Keeper,
-    pub(crate) pump: Pump,
+    pub(crate) pumps: Pumps,
     /// Rung when a server offers something else than before.
     pub(crate) offers: Arc<OfferChanges>,
     /// What is remembered between the requests of stateless clients.
@@ -94,12 +93,15 @@ pub(in crate::upstream) fn announce(server: &Server, supervisor: &Supervisor, fa
     });
     // Whoever waits for a server that did not start, or waits for a login, is told what to do.
     let has_run = failure.phase == Phase::Runtime && !failure.needs_login;
-    let why = if has_run { failure.what.clone() } else { failure.to_string() };
+    let why = match has_run {
+        true => failure.what.clone().into(),
+        false => failure.absence(Failure::to_string),
+    };
     match retry {
         // While the circuit is closed, the server is expected soon: its tools stay listed and its
         // calls wait.
         Some(Retry { is_open: false, .. }) => server.expect_back(),
-        _ if server.give_up(&why) => supervisor.offers.bump(),
+        _ if server.give_up(why) => supervisor.offers.bump(),
         _ => {}
     }
     let Failure { phase, what, advice, stderr, .. } = failure;
@@ -146,19 +148,21 @@ fn is_repeated(before: &Status, failure: &Failure, retry: Option<Retry>) -> bool
 impl Supervisor {
     /// Waits until the gateway ends or this server is dismissed; says how.
     pub(crate) async fn ending(&self, server: &Server) -> ShutdownGrace {
-        let mut farewell = self.shutdown.clone();
-        let farewell = async {
-            match farewell.wait_for(Option::is_some).await {
-                Ok(farewell) => farewell.unwrap_or(ONE_SERVER),
-                Err(_) => ONE_SERVER, // the gateway is gone without a word: end the usual way
-            }
-        };
         tokio::select! {
             // Biased: if both are true, the end of the gateway decides how long the server may
             // take.
             biased;
-            farewell = farewell => farewell,
+            farewell = self.gateway_ends() => farewell,
             () = server.signals.dismissed.cancelled() => ONE_SERVER,
+        }
+    }
+
+    /// Waits until the gateway ends; says how.
+    pub(in crate::upstream) async fn gateway_ends(&self) -> ShutdownGrace {
+        let mut farewell = self.shutdown.clone();
+        match farewell.wait_for(Option::is_some).await {
+            Ok(farewell) => farewell.unwrap_or(ONE_SERVER),
+            Err(_) => ONE_SERVER, // the gateway is gone without a word: end the usual way
         }
     }
 
@@ -221,6 +225,7 @@ mod tests {
             url: "http://x/mcp".to_owned(),
             kind: RemoteKind::Detect,
             headers: Vec::new(),
+            network: Default::default(),
         };
         let stdio = Transport::Stdio {
             command: "x".to_owned(),

@@ -12,8 +12,10 @@ use crate::upstream::transport::{Answer, UpstreamId};
 #[derive(Debug, Default)]
 pub(crate) struct Listens {
     /// The one for the lists, from when it is made until it is looked after.
+    // Held to put it there and to take it out: one task looks after it.
     pub(in crate::upstream) lists: Mutex<Option<ListenRequest>, rank::ListenRequest>,
     /// Those that the server has taken, the last few.
+    // Released before whoever waits is woken, who looks under it again.
     pub(in crate::upstream) taken: Mutex<Vec<UpstreamId>, rank::TakenListens>,
     pub(in crate::upstream) acknowledged: Notify,
     // Held while a request is sent: its acknowledgement may be read before its id is noted.
@@ -119,6 +121,8 @@ impl ListChanges {
     /// Waits until some have changed; true for those.
     pub(in crate::upstream) async fn taken(&self) -> impl Fn(ListKind) -> bool + use<> {
         self.changed.notified().await;
+        // Relaxed: the bits were set before the wake-up that led here. Those of a later one are
+        // taken now, and that wake-up finds none.
         let stale = self.stale.swap(0, Ordering::Relaxed);
         move |kind| stale & bit(kind) != 0
     }

@@ -11,6 +11,8 @@ use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 
 /// By the server's own URI.
+// Counting and adding are one step under it: whoever is first or last has to tell the server. The
+// server is told without it.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions(Mutex<BTreeMap<String, Vec<Subscriber>>, rank::Subscriptions>);
 
@@ -66,16 +68,21 @@ impl Subscriptions {
 
     /// The client has gone: the URIs nobody wants to hear of any more.
     pub(crate) fn leave(&self, client: &Arc<Client>) -> Vec<String> {
-        // The lock is released before `remove`, which takes it again.
+        self.revoke(client, |_| false)
+    }
+
+    /// Ends those of the client that it may not have any more; the URIs nobody wants to hear of any more.
+    pub(crate) fn revoke(&self, client: &Arc<Client>, may: impl Fn(&str) -> bool) -> Vec<String> {
+        // The lock is released before `may`, which takes others, and `remove`, which takes it again.
         let uris: Vec<String> = {
-            let gone = Arc::downgrade(client);
+            let known = Arc::downgrade(client);
             let all = self.0.lock();
             let of_client = |subscribers: &Vec<Subscriber>| {
-                subscribers.iter().any(|known| known.client.ptr_eq(&gone))
+                subscribers.iter().any(|held| held.client.ptr_eq(&known))
             };
             all.iter().filter(|(_, who)| of_client(who)).map(|(uri, _)| uri.clone()).collect()
         };
-        uris.into_iter().filter(|uri| self.remove(uri, client)).collect()
+        uris.into_iter().filter(|uri| !may(uri) && self.remove(uri, client)).collect()
     }
 
     /// Everything anybody wants to hear of.
@@ -90,12 +97,19 @@ impl Subscriptions {
         self.0.lock().append(&mut taken);
     }
 
-    /// Tells everybody who wants to hear of it that a resource was updated.
-    pub(in crate::upstream) fn updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
+    /// Tells everybody who wants to hear of it that a resource of this server was updated. Policies may have changed
+    /// since it was asked for, and what is below it may not be for everybody: they are asked each time.
+    pub(in crate::upstream) fn updated(
+        &self,
+        message: &Message<'_>,
+        server: &str,
+        touched: &mut FlushSet,
+    ) {
         let Some(span) = message.params.uri else { return };
         let Some(uri) = decode(span.of(message.bytes)) else { return };
         // Told without the lock: writing takes the locks of clients and streams.
-        for (client, token) in self.of(&uri) {
+        let told = self.of(&uri).into_iter().filter(|(client, _)| client.may_follow(server, &uri));
+        for (client, token) in told {
             client.say(message.bytes, &Edits::one(span, &token), touched);
         }
     }
@@ -143,9 +157,12 @@ mod tests {
         assert_eq!(heard("a://x"), ["\"a://x\"", "\"trunkline://k/a://x\""]);
         assert_eq!(heard("a://dir/file"), ["\"a://dir/file\""]);
         assert_eq!(heard("a://directory"), Vec::<String>::new());
+        assert!(subscriptions.revoke(&one, |_| true).is_empty());
         assert!(!subscriptions.remove("a://x", &one), "the other still wants it");
         assert_eq!(subscriptions.leave(&two), ["a://x"]);
         assert_eq!(subscriptions.uris(), ["a://dir"]);
+        assert_eq!(subscriptions.revoke(&one, |uri| uri != "a://dir"), ["a://dir"]);
+        assert!(subscriptions.uris().is_empty());
     }
 
     #[test]

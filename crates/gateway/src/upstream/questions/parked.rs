@@ -27,6 +27,7 @@ pub(crate) struct Parked {
     pub(in crate::upstream) state: Mutex<ParkedState, rank::ParkedCall>,
     /// When its client was told what is asked, in milliseconds since the gateway began; 0: not yet.
     /// What is asked later is told it another time.
+    // Relaxed where it is stored: `told_at` says why.
     pub(in crate::upstream) told: AtomicU64,
 }
 

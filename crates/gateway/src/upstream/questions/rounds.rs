@@ -22,6 +22,8 @@ pub(in crate::upstream) struct Rounds {
     requests: Vec<InputRequest>,
     /// What the server wants to be told again, as it wrote it.
     state: Option<Vec<u8>>,
+    // The call is taken out under it: of the last answer, a cancellation and the end only one gets
+    // it, and ends it.
     open: Mutex<Option<OpenRound>, rank::InputRound>,
 }
 

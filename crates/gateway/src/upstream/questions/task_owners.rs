@@ -9,6 +9,7 @@ use crate::call::Client;
 use crate::limits::KNOWN_TASKS;
 use crate::lock::{Mutex, rank};
 
+// Held for one look or note; the table has a bound, so neither takes long.
 #[derive(Debug, Default)]
 pub(crate) struct TaskOwners(Mutex<KnownTasks, rank::TaskOwners>);
 

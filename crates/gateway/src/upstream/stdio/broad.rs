@@ -14,7 +14,6 @@ pub(super) struct Given {
 /// `path` is a `cwd` or an argument; `ours` are Trunkline's own files. Who wants to write to all of a home directory
 /// or of the machine has to say so in `sandbox`: an argument is too easily written.
 pub(super) fn given(path: &Path, access: Access, home: Option<&Path>, ours: &[PathBuf]) -> Given {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let folder = real(path);
     let is_above = |below: &Path| real(below).starts_with(&folder);
     // Without a slash at its end.
@@ -34,6 +33,15 @@ pub(super) fn given(path: &Path, access: Access, home: Option<&Path>, ours: &[Pa
          {{\"write\": [\"{shown}/…\"]}}"
     );
     Given { access, note: Some(note) }
+}
+
+/// Without links, also where the end of the path is not there yet.
+fn real(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        (Err(_), _, _) => path.to_path_buf(),
+    }
 }
 
 #[cfg(test)]

@@ -71,10 +71,6 @@ impl Inherited {
         &self.variables
     }
 
-    pub(in crate::upstream) fn has(&self, name: &str) -> bool {
-        self.variables.iter().any(|(held, _)| held == name)
-    }
-
     pub(in crate::upstream) fn launch(
         &self,
         command: &str,

@@ -17,6 +17,7 @@ use crate::pump::{FlushSet, Outbox, Reader, Refused, Sink, SourceHandle};
 use crate::stream::{Input, Slow};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
+use crate::upstream::lifecycle::drain::{drained, lets_calls_end};
 use crate::upstream::lifecycle::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::lifecycle::listen;
 use crate::upstream::lifecycle::probe::Opening;
@@ -126,7 +127,7 @@ impl<'a> Life<'a> {
 
     /// Connects its streams.
     fn attend(&mut self, stdin: Sink, stdout: Input, stderr: Slow) {
-        let pump = &self.supervisor.pump;
+        let pump = self.supervisor.pumps.for_server();
         let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
         let limit = self.supervisor.limits.message;
         let failed = self.output_failed.clone();
@@ -180,9 +181,9 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
-            verdict = self.server.signals.condemned() => match verdict {
+            verdict = self.server.signals.condemned(self.connection.health.life()) => match verdict {
                 LifeVerdict::Useless(why) => self.failed(Phase::Runtime, &why),
-                LifeVerdict::Restarted => End::Restarted,
+                LifeVerdict::Restarted | LifeVerdict::Replaced => End::Restarted,
             },
             () = idled(self.server, &self.connection, &hello) => End::Idle,
             _ = self.supervisor.ending(self.server) => End::Stopped,
@@ -198,6 +199,7 @@ impl<'a> Life<'a> {
                 advice: LOOP_ADVICE.to_owned(),
                 permanent: true,
                 needs_login: false,
+                is_private: false,
                 stderr: Vec::new(),
             });
         }
@@ -289,7 +291,8 @@ impl<'a> Life<'a> {
         };
         let advice = self.advice(phase, &stderr);
         let (permanent, needs_login) = (false, false);
-        End::Failed(Failure { phase, what, advice, permanent, needs_login, stderr })
+        let is_private = self.walls.is_some() && !advice.is_empty();
+        End::Failed(Failure { phase, what, advice, permanent, needs_login, is_private, stderr })
     }
 
     /// Takes the server out of sight, ends its calls, and lets nothing of it live on.
@@ -312,6 +315,12 @@ impl<'a> Life<'a> {
             status.tools = 0;
         });
         self.supervisor.offers.bump();
+        if lets_calls_end(self.server, end) {
+            tokio::select! {
+                () = drained(&self.connection, self.supervisor) => {}
+                _ = self.ended(&mut tree) => {}
+            }
+        }
         let farewell = match end {
             End::Failed(failure) => {
                 self.connection.close(&failure.what, &failure.stderr);

@@ -18,6 +18,7 @@ pub(crate) struct LastWords {
     secrets: Arc<Secrets>,
     /// The walls around the server, which may be what it complains about.
     walls: Option<Arc<SandboxReport>>,
+    // Held to add or copy lines: what is logged of them is logged without it.
     kept: Mutex<StderrLines, rank::StderrLines>,
 }
 

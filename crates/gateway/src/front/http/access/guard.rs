@@ -14,6 +14,7 @@ use crate::lock::{Mutex, rank};
 use subtle::ConstantTimeEq as _;
 use trunkline_http::Request;
 
+use super::client_peer::ClientPeer;
 use super::refusal::HttpRefusal;
 use super::wrong_tokens::{WrongTokens, retry_after};
 use crate::gate::{Asking, Pass};
@@ -26,7 +27,19 @@ pub(crate) struct Guard {
     hosts: Vec<HostPort>,
     origins: Vec<String>,
     token: Option<FrontToken>,
+    /// Clients speak TLS with this front: no page that came without it is one of its own.
+    scheme: FrontScheme,
     wrong_tokens: WrongTokens,
+}
+
+/// What clients of a front speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrontScheme {
+    Http,
+    /// `hsts`: browsers are told to use nothing else for its names.
+    Https {
+        hsts: bool,
+    },
 }
 
 /// The token that clients have to send. A type of its own keeps it out of `Debug` output.
@@ -59,11 +72,27 @@ impl Guard {
             hosts: hosts.iter().filter_map(|host| host_port(host)).collect(),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect(),
             token: token.map(FrontToken),
+            scheme: FrontScheme::Http,
             wrong_tokens: WrongTokens::default(),
         };
         let served = |host: &String| host_port(host).is_some_and(|place| guard.serves(&place));
         guard.usual = usual.into_iter().filter(served).collect();
         guard
+    }
+
+    /// For a front whose clients speak this.
+    pub(crate) fn speaking(self, scheme: FrontScheme) -> Self {
+        Self { scheme, ..self }
+    }
+
+    /// Is a browser told to use nothing but https for the host of this request? Not for this machine's own names: all
+    /// programs share them, whatever their ports.
+    pub(crate) fn wants_hsts(&self, request: &Request<'_>) -> bool {
+        let is_named = || {
+            let here = request.host().and_then(host_port);
+            here.is_some_and(|here| !here.is_loopback() && here.address().is_none())
+        };
+        self.scheme == FrontScheme::Https { hsts: true } && is_named()
     }
 
     /// Returns the Origin of an accepted request, if it has one.
@@ -89,10 +118,19 @@ impl Guard {
         }
     }
 
-    /// Does the request carry the token, or is none configured?
-    pub(crate) fn admits(&self, request: &Request<'_>) -> bool {
+    /// Does the request carry the token, or is none configured? A certificate of the client is as good as the token,
+    /// but does not make a wrong one right.
+    pub(crate) fn admits(&self, request: &Request<'_>, peer: &ClientPeer) -> bool {
         let Some(FrontToken(token)) = &self.token else { return true };
-        let Ok(Some(shown)) = request.headers.once("authorization") else { return false };
+        let shown = match request.headers.once("authorization") {
+            Ok(Some(shown)) => shown,
+            // TLS looks at it once, in the handshake.
+            Ok(None) => {
+                let now = SystemTime::now();
+                return peer.certificate.as_ref().is_some_and(|shown| now < shown.not_after);
+            }
+            Err(_) => return false,
+        };
         let Some((scheme, shown)) = shown.split_at_checked(BEARER.len()) else { return false };
         scheme.eq_ignore_ascii_case(BEARER) && is_equal(shown.trim_ascii(), token.as_bytes())
     }
@@ -137,6 +175,8 @@ impl Guard {
             return true;
         }
         let (rest, usual_port) = match origin.strip_prefix("http://") {
+            // A page without TLS is none of a front that speaks nothing else: whoever is on the way wrote it.
+            Some(_) if self.scheme != FrontScheme::Http => return false,
             Some(rest) => (Some(rest), 80),
             // The browser speaks TLS to a proxy that passes the Host on.
             None => (origin.strip_prefix("https://"), 443),
@@ -144,14 +184,37 @@ impl Guard {
         let Some(there) = rest.and_then(host_port) else { return false };
         let port = |place: &HostPort| place.port.unwrap_or(usual_port);
         // Another port of this machine is another program's page, perhaps another user's.
-        let is_same = there.host == here.host && port(&there) == port(here);
+        let is_same =
+            there.host == here.host && port(&there) == port(here) && !self.is_origin(here);
         let is_bound =
             there.address() == Some(self.bound.ip()) && port(&there) == self.bound.port();
         is_same || is_bound
     }
 }
 
+impl Guard {
+    /// Is it the host of an origin that was named with its scheme (`--public-url`, `--allow-origin`)? Then no other
+    /// scheme of it is trusted: whoever is on the way can change a page that came without TLS.
+    fn is_origin(&self, place: &HostPort) -> bool {
+        if place.is_loopback() {
+            return false;
+        }
+        self.origins.iter().any(|origin| {
+            let Some((scheme, rest)) = origin.split_once("://") else { return false };
+            let usual = if scheme == "https" { 443 } else { 80 };
+            let is_port = |known: &HostPort| {
+                place.port.is_none_or(|port| port == known.port.unwrap_or(usual))
+            };
+            host_port(rest).is_some_and(|known| known.host == place.host && is_port(&known))
+        })
+    }
+}
+
 impl HostPort {
+    fn is_loopback(&self) -> bool {
+        self.host == "localhost" || self.address().is_some_and(|address| address.is_loopback())
+    }
+
     fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
@@ -188,6 +251,7 @@ pub(crate) fn is_equal(shown: &[u8], token: &[u8]) -> bool {
 }
 
 /// The caller that the gate admitted last on a connection.
+// Held for a comparison: the gate itself is asked without it.
 #[derive(Default)]
 pub(crate) struct PassCache(Mutex<Option<CachedPass>, rank::PassCache>);
 
@@ -235,6 +299,7 @@ impl PassCache {
 }
 
 /// Whose session it is; `None`: the session id alone admits.
+// Taken with no table of sessions held: `get` copies the session out first.
 #[derive(Debug)]
 pub(crate) struct SessionOwner(Mutex<Option<Arc<Pass>>, rank::SessionOwner>);
 
@@ -277,9 +342,14 @@ mod tests {
     use super::*;
 
     fn guard(bound: &str, token: Option<&str>) -> Guard {
-        let hosts = ["gate.example".to_owned(), "other.example:8443".to_owned()];
-        let origins = ["https://app.example".to_owned(), "http://dev.example:5173/".to_owned()];
+        let hosts = ["gate.example", "other.example:8443", "app.example"].map(str::to_owned);
+        let origins = ["https://app.example", "http://dev.example:5173/", "http://localhost:5173"]
+            .map(str::to_owned);
         Guard::new(bound.parse().unwrap(), &hosts, &origins, token.map(str::to_owned))
+    }
+
+    fn stranger() -> ClientPeer {
+        ClientPeer::plain(([127, 0, 0, 1], 9).into())
     }
 
     fn check(guard: &Guard, target: &str, lines: &str) -> Result<Option<String>, HttpRefusal> {
@@ -365,6 +435,12 @@ mod tests {
             ("127.0.0.1:1", "gate.example", "https://gate.example", true),
             ("127.0.0.1:1", "gate.example:443", "https://gate.example", true),
             ("127.0.0.1:1", "gate.example", "https://gate.example:8443", false),
+            // The operator has named its scheme.
+            ("127.0.0.1:1", "app.example", "https://app.example", true),
+            ("127.0.0.1:1", "app.example", "http://app.example", false),
+            ("127.0.0.1:1", "app.example:443", "http://app.example:443", false),
+            ("127.0.0.1:1", "app.example:8080", "http://app.example:8080", true),
+            ("127.0.0.1:1", "localhost:5173", "https://localhost:5173", true),
             ("127.0.0.1:1", "localhost", "http://app.example", false),
             ("127.0.0.1:1", "localhost", "https://app.example:1", false),
             ("127.0.0.1:1", "localhost", "http://evil.example", false),
@@ -407,8 +483,12 @@ mod tests {
         ] {
             let text = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n");
             let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
-            assert_eq!(guard("127.0.0.1:1", Some("s3cret")).admits(&request), admitted, "{lines}");
-            assert!(guard("127.0.0.1:1", None).admits(&request));
+            assert_eq!(
+                guard("127.0.0.1:1", Some("s3cret")).admits(&request, &stranger()),
+                admitted,
+                "{lines}"
+            );
+            assert!(guard("127.0.0.1:1", None).admits(&request, &stranger()));
         }
         assert!(!format!("{:?}", guard("127.0.0.1:1", Some("s3cret"))).contains("s3cret"));
     }
@@ -426,7 +506,7 @@ mod tests {
 
     fn asking<'a>(authorization: Option<&'a str>, path: &'a str) -> Asking<'a> {
         let authorization = authorization.map(str::as_bytes);
-        Asking { authorization, path, peer: ([127, 0, 0, 1], 9).into() }
+        Asking { authorization, certificate: None, path, peer: ([127, 0, 0, 1], 9).into() }
     }
 
     #[test]

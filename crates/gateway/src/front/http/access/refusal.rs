@@ -85,14 +85,19 @@ impl HttpRefusal {
             Self::Body(bad) => bad.status(),
             Self::TooLarge(_) | Self::TooLong(_) => 413,
             Self::Late => 408,
+            // 2025-11-25, Transports, Security Warning: an Origin that is not allowed MUST get 403.
             Self::Host | Self::Origin => 403,
             Self::Token => 401,
+            // 2025-11-25, Transports, Session Management: an id whose session is over MUST get 404;
+            // the client then opens another session.
             Self::NotFound | Self::UnknownSession => 404,
             Self::Method(_) => 405,
             Self::NotAcceptable | Self::NoEventStream => 406,
             Self::MediaType | Self::Encoded => 415,
             Self::WrongTokens(_) | Self::CallerFull(_) => 429,
             Self::Crowded | Self::Full | Self::ShuttingDown => 503,
+            // 2025-11-25, Transports, Session Management: a request that needs a session and names
+            // none SHOULD get 400.
             Self::NoSession
             | Self::NoSessionQuery
             | Self::Initialized
@@ -107,8 +112,11 @@ impl HttpRefusal {
     /// A header that goes with the status.
     pub(crate) fn header(self) -> Option<(&'static str, Cow<'static, [u8]>)> {
         let (name, value): (_, &[u8]) = match self {
+            // RFC 9110, 15.5.2: 401 MUST come with a challenge.
             Self::Token => ("WWW-Authenticate", b"Bearer realm=\"trunkline\""),
+            // RFC 9110, 15.5.6: 405 MUST name the methods that there are.
             Self::Method(allowed) => ("Allow", allowed.as_bytes()),
+            // RFC 9110, 15.5.16: a coding that is not taken is answered with those that are.
             Self::Encoded => ("Accept-Encoding", b"identity"),
             Self::Crowded | Self::Full | Self::CallerFull(_) | Self::ShuttingDown => {
                 ("Retry-After", b"5")

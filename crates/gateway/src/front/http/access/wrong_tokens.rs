@@ -11,6 +11,7 @@ use super::peer_network::PeerNetwork;
 use crate::limits::{WRONG_TOKEN_SOURCES, WRONG_TOKEN_WINDOW, WRONG_TOKENS};
 use crate::lock::{Mutex, rank};
 
+// Held for one count, which may sweep the table: only wrong tokens pay for that.
 #[derive(Debug, Default)]
 pub struct WrongTokens(Mutex<HashMap<Option<PeerNetwork>, Shown>, rank::WrongTokens>);
 

@@ -3,11 +3,14 @@
 
 use std::fmt::{self, Debug};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use trunkline_http::Request;
 
 use super::web_connection::WebConnection;
 use super::web_reply::WebReply;
+use crate::certificate::ClientCertificate;
+use crate::front::http::access::ClientPeer;
 use crate::limits::ATTACHED_BODY;
 
 /// Answers requests under some paths.
@@ -54,12 +57,16 @@ pub struct WebRequest {
     /// It has a body that was not read (`BodyRule::Unread`): it must not be carried out.
     pub unread: bool,
     pub peer: SocketAddr,
+    /// The certificate that the client has shown; its chain was verified.
+    pub certificate: Option<Arc<ClientCertificate>>,
+    /// The client speaks TLS with this program itself.
+    pub is_secure: bool,
     /// What it came on.
     pub connection: WebConnection,
 }
 
 impl WebRequest {
-    pub(crate) fn new(request: &Request<'_>, body: &[u8], peer: SocketAddr) -> Self {
+    pub(crate) fn new(request: &Request<'_>, body: &[u8], peer: &ClientPeer) -> Self {
         let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
         let headers = request.headers.iter();
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_vec())).collect();
@@ -69,7 +76,9 @@ impl WebRequest {
             headers: WebHeaders(headers),
             body: body.to_vec(),
             unread: false,
-            peer,
+            peer: peer.address,
+            certificate: peer.certificate.clone(),
+            is_secure: peer.is_secure,
             connection: WebConnection::default(),
         }
     }
@@ -141,7 +150,8 @@ mod tests {
                 "PUT {target} HTTP/1.1\r\nHost: a\r\nIf-Match: \"1\"\r\nx: 1\r\nX: 2\r\n\r\n"
             );
             let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
-            let visit = WebRequest::new(&request, b"body", ([127, 0, 0, 1], 9).into());
+            let visit =
+                WebRequest::new(&request, b"body", &ClientPeer::plain(([127, 0, 0, 1], 9).into()));
             assert_eq!((&*visit.method, visit.path(), visit.query()), ("PUT", path, query));
             assert_eq!(visit.headers.text("if-match"), Some("\"1\""));
             assert_eq!(visit.headers.all("X").collect::<Vec<_>>(), [b"1", b"2"]);

@@ -8,15 +8,37 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use trunkline_http::{is_field_name, is_field_value, is_type};
 
+use super::compress::{Coding, gzip, is_compressible, packed_tag};
 use crate::front::http::access::{PROBLEM, problem};
 use crate::front::http::connection::{Conn, EVENTS, EventStream, HeaderFields, OpenReply, Reply};
+use crate::limits::COMPRESSED_APART;
 use crate::pump::FlushSet;
 
 /// Given at once, or later from any thread. Dropped without an answer, it answers with status 500.
 pub struct WebReply {
     reply: Option<Reply>,
+    way: ReplyWay,
     /// The shutdown waits for open requests, and so for this one.
     _open: TaskTrackerToken,
+}
+
+/// How the answers to one request are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplyWay {
+    pub(crate) coding: Coding,
+    /// Browsers are told to use nothing but https for this host.
+    pub(crate) hsts: bool,
+}
+
+/// A year (RFC 6797, 6.1.1); not for subdomains, which may be somebody else's.
+const HSTS: (&str, &[u8]) = ("Strict-Transport-Security", b"max-age=31536000");
+
+impl ReplyWay {
+    fn add_to(self, headers: &mut Vec<(&str, &[u8])>) {
+        if self.hsts {
+            headers.push(HSTS);
+        }
+    }
 }
 
 impl fmt::Debug for WebReply {
@@ -26,23 +48,59 @@ impl fmt::Debug for WebReply {
 }
 
 impl WebReply {
-    pub(crate) fn new(reply: Reply, open: TaskTrackerToken) -> Self {
-        Self { reply: Some(reply), _open: open }
+    pub(crate) fn new(reply: Reply, way: ReplyWay, open: TaskTrackerToken) -> Self {
+        Self { reply: Some(reply), way, _open: open }
     }
 
     /// Answers all at once. `Content-Length` is added; to `HEAD` the body is not sent. Headers that
     /// cannot be sent are left out.
     pub fn send(mut self, status: u16, headers: &[(&str, &[u8])], body: &[u8]) {
+        let mut headers = proper(headers);
+        self.way.add_to(&mut headers);
+        if !is_compressible(status, &headers, body.len()) {
+            return self.send_as_is(status, &headers, body);
+        }
+        headers.push(("Vary", b"Accept-Encoding"));
+        if self.way.coding == Coding::Identity {
+            return self.send_as_is(status, &headers, body);
+        }
+        if body.len() < COMPRESSED_APART {
+            return self.send_packed(status, &headers, body);
+        }
+        // A list of some megabytes takes longer than everybody else on this thread should wait.
+        let owned = |(name, value): &(&str, &[u8])| ((*name).to_owned(), value.to_vec());
+        let (headers, body): (Vec<_>, _) = (headers.iter().map(owned).collect(), body.to_vec());
+        // Not awaited: the answer belongs to the task, which sends it.
+        drop(tokio::task::spawn_blocking(move || {
+            let headers: Vec<(&str, &[u8])> =
+                headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+            self.send_packed(status, &headers, &body);
+        }));
+    }
+
+    fn send_packed(&mut self, status: u16, headers: &HeaderFields<'_>, body: &[u8]) {
+        let Some(packed) = gzip(body) else { return self.send_as_is(status, headers, body) };
+        let is_tag = |name: &str| name.eq_ignore_ascii_case("etag");
+        let tag = headers.iter().find(|(name, _)| is_tag(name)).map(|(_, tag)| packed_tag(tag));
+        let mut all: Vec<(&str, &[u8])> =
+            headers.iter().copied().filter(|(name, _)| !is_tag(name)).collect();
+        all.extend(tag.as_deref().map(|tag| ("ETag", tag)));
+        all.push(("Content-Encoding", b"gzip"));
+        self.send_as_is(status, &all, &packed);
+    }
+
+    fn send_as_is(&mut self, status: u16, headers: &HeaderFields<'_>, body: &[u8]) {
         let mut touched = FlushSet::default();
         if let Some(reply) = self.reply.take() {
-            reply.send(status, &proper(headers), body, &mut touched);
+            reply.send(status, headers, body, &mut touched);
         }
         touched.flush();
     }
 
     /// Begins an answer that comes piece by piece.
     pub fn stream(mut self, status: u16, headers: &[(&str, &[u8])]) -> WebStream {
-        let headers = proper(headers);
+        let mut headers = proper(headers);
+        self.way.add_to(&mut headers);
         let is_events = |(name, value): &(&str, &[u8])| {
             name.eq_ignore_ascii_case("content-type") && is_type(value, EVENTS)
         };
@@ -115,6 +173,7 @@ impl Drop for WebStream {
 struct OpenWebStream {
     /// It is an event stream: a comment in between does no harm.
     events: bool,
+    // Held while a piece is written: the sweeper's comment must not fall into the middle of one.
     to: Mutex<Option<EventStream>, rank::WebReply>,
     gone: CancellationToken,
 }

@@ -56,6 +56,7 @@ impl BodyShare {
 
 impl Drop for BodyShare {
     fn drop(&mut self) {
+        // Relaxed: the counter guards no other memory.
         self.budget.part(self.sender).0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

@@ -434,6 +434,7 @@ impl Drop for Reply {
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
+    // Relaxed where they are used: ages are whole seconds, and one that is a moment old is as good.
     now: AtomicU32,
     /// The current time in seconds since 1970.
     date: AtomicU64,

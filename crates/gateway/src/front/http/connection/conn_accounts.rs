@@ -13,6 +13,8 @@ pub(crate) struct ConnAccounts {
     /// … and its exact address.
     peer: Option<IpAddr>,
     /// Whose connection it is, as far as that is limited.
+    // Held while a place is given back and taken, which are counters: two requests of one
+    // connection must not take two.
     share: Mutex<Option<ConnectionShare>, rank::CallerPlace>,
 }
 

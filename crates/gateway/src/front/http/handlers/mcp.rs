@@ -188,6 +188,7 @@ fn take_batch(
     reply: Reply,
     touched: &mut FlushSet,
 ) {
+    // Only revision 2025-03-26 has batches; 2025-06-18 removed them.
     let why = if !session.session.allows_batches() {
         Some(HttpRefusal::Batch)
     } else if !(1..=BATCH_MEMBERS).contains(&elements(batch).count()) {
@@ -211,6 +212,8 @@ fn id_of<'a>(message: &Message<'a>) -> &'a [u8] {
 fn session_of(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, HttpRefusal> {
     let headers = &request.head.headers;
     let id = headers.get("mcp-session-id").ok_or(HttpRefusal::NoSession)?;
+    // It may be missing: the session knows what was negotiated (2025-11-25, Transports, Protocol
+    // version header).
     if let Some(revision) = headers.get("mcp-protocol-version") {
         let known = std::str::from_utf8(revision).ok().and_then(Revision::known);
         // 2025-11-25, Transports, Protocol version header: an unknown one is refused with 400.
@@ -235,6 +238,8 @@ fn listening(
     request: &HttpRequest<'_, '_>,
 ) -> Result<(Arc<HttpSession>, Arc<ResumableStream>, ResumeFrom), HttpRefusal> {
     let headers = &request.head.headers;
+    // 2025-11-25, Transports, Listening for Messages from the Server: the client MUST accept an
+    // event stream.
     if !accepts(headers.all("accept"), EVENTS) {
         return Err(HttpRefusal::NoEventStream);
     }
@@ -242,6 +247,8 @@ fn listening(
     if request.front.is_draining() {
         return Err(HttpRefusal::ShuttingDown);
     }
+    // 2025-11-25, Transports, Resumability and Redelivery: only what the same stream would have
+    // carried may be sent again.
     let Some(event) = headers.get("last-event-id") else {
         let general = session.open_general();
         return Ok((session, general, ResumeFrom::Unsent));
@@ -259,6 +266,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 
 /// `DELETE`: the client needs its session no longer.
 pub(crate) fn leave(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
+    // 2025-11-25, Transports, Session Management: DELETE is how a client ends its session.
     match session_of(request) {
         Ok(session) => {
             // Before the session ends: its calls are answered, not forgotten.

@@ -81,6 +81,8 @@ pub(crate) struct PostReply {
     /// Where the client comes from, if that is limited.
     address: Option<Arc<AddressAccount>>,
     peer: Option<IpAddr>,
+    // Held while the reply or an event is written: servers answer on several threads, and only one
+    // of them may turn the reply into a stream.
     state: Mutex<PostState, rank::PostReply>,
 }
 

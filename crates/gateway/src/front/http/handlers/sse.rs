@@ -34,6 +34,8 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
         Err(why) => return reply.refuse(no_session(&why), b"null", touched),
     };
     let conn = Arc::clone(&reply.conn);
+    // 2024-11-05, Transports, HTTP with SSE: the first event MUST be `endpoint` and say where to
+    // post.
     let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &id[..], b"\n\n"].concat();
     let stream = EventStream::begin(reply, &[], &endpoint, touched);
     let context = front.contexts.context(request.head.path(), request.caller);

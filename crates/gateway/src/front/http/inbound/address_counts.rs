@@ -14,6 +14,8 @@ use crate::lock::{Mutex, rank};
 pub(crate) struct AddressCounts {
     /// As the operator wants it, for every address.
     wanted: Option<u32>,
+    // Held for one count. Places are given back when connections are dropped, which happens under
+    // many locks: it stands below them.
     open: Mutex<HashMap<PeerNetwork, u32>, rank::AddressCounts>,
 }
 

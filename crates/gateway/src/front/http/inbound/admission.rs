@@ -1,13 +1,12 @@
 //! `Admission`: what is decided about a request as soon as its head has come: its route and its
 //! caller, or why it is refused. The body is read only after that.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::time::timeout;
 use trunkline_http::{Framing, Request, request};
 
-use crate::front::http::access::{HttpRefusal, Rejection};
+use crate::front::http::access::{ClientPeer, HttpRefusal, Rejection};
 use crate::front::http::attached::{BodyRule, WebRequest};
 use crate::front::http::connection::{BodySender, BodyShare, Conn, Reply, ReplyMode};
 use crate::front::http::front::Front;
@@ -48,12 +47,12 @@ enum Caller {
 
 type PendingDecision = std::pin::Pin<Box<dyn Future<Output = Decision> + Send>>;
 
-/// A connection with its front and the address of the client.
+/// A connection with its front and what is known of the client.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientConn {
     pub(crate) front: Arc<Front>,
     pub(crate) conn: Arc<Conn>,
-    pub(crate) peer: SocketAddr,
+    pub(crate) peer: ClientPeer,
 }
 
 impl ClientConn {
@@ -122,7 +121,7 @@ impl ClientConn {
         if matches!(request.body(), Ok(Framing::None | Framing::Length(0))) {
             return;
         }
-        match attachment.body_rule(&WebRequest::new(request, b"", self.peer)) {
+        match attachment.body_rule(&WebRequest::new(request, b"", &self.peer)) {
             BodyRule::Caller(limit) => admission.read(BodySender::Caller, limit),
             BodyRule::Stranger(limit) => admission.read(BodySender::Stranger, limit),
             BodyRule::Unread => {
@@ -139,12 +138,12 @@ impl ClientConn {
 
     fn caller(&self, request: &Request<'_>, version: &mut u64) -> Result<Caller, Rejection> {
         let Some(gate) = &self.front.gate else {
-            if self.front.guard.admits(request) {
+            if self.front.guard.admits(request, &self.peer) {
                 return Ok(Caller::Anonymous);
             }
-            return Err(self.front.guard.refuse(request, self.peer.ip()).into());
+            return Err(self.front.guard.refuse(request, self.peer.address.ip()).into());
         };
-        let asking = asking(request, self.peer);
+        let asking = asking(request, &self.peer);
         // Read before the gate decides: a change in between makes the cached decision stale.
         *version = gate.version();
         if let Some(pass) = self.conn.pass_cache.find(&asking, *version) {
@@ -221,7 +220,7 @@ impl ClientConn {
         body: &'b [u8],
         caller: Option<&'b Arc<Pass>>,
     ) -> HttpRequest<'a, 'b> {
-        HttpRequest { front: &self.front, head, body, peer: self.peer, caller, unread: false }
+        HttpRequest { front: &self.front, head, body, peer: &self.peer, caller, unread: false }
     }
 }
 
@@ -280,7 +279,7 @@ impl PendingRequest {
         if let Err(denied) = self.client.count_connection(&pass) {
             return reply.reject(&Rejection::Denied(denied), b"null", touched);
         }
-        conn.pass_cache.set(&asking(&request, self.client.peer), version, &pass);
+        conn.pass_cache.set(&asking(&request, &self.client.peer), version, &pass);
         dispatch(route, &self.client.request(&request, &self.body, Some(&pass)), reply, touched);
     }
 }

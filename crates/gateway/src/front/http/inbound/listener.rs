@@ -2,29 +2,41 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_keeper::raise_open_files;
 
-use super::address_counts::{AddressCounts, REFUSED, RefusedConnections};
-use super::reader::{ConnectionPlace, HttpReader};
-use crate::front::http::access::PeerNetwork;
-use crate::front::http::connection::Conn;
-use crate::front::http::front::Front;
-use crate::limits::{ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
-use crate::pump::Sink;
+use super::entrance::Entrance;
+use crate::limits::{
+    ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, KEEPALIVE_AGAIN_SECONDS, KEEPALIVE_SECONDS,
+    RESERVED_DESCRIPTORS, VANISHED_SECONDS, shortened_seconds,
+};
+
+/// Ends the connections of clients whose machines have gone. Set once: Linux gives every connection what its listener
+/// has.
+pub(crate) fn notice_vanished(listener: impl AsFd) -> io::Result<()> {
+    let seconds = |seconds| Duration::from_secs(u64::from(shortened_seconds(seconds)));
+    let listener = listener.as_fd();
+    sockopt::set_socket_keepalive(listener, true)?;
+    sockopt::set_tcp_keepidle(listener, seconds(KEEPALIVE_SECONDS))?;
+    sockopt::set_tcp_keepintvl(listener, seconds(KEEPALIVE_AGAIN_SECONDS))?;
+    // Also decides how often it is asked again: `TCP_KEEPCNT` does not count beside it.
+    let milliseconds = shortened_seconds(VANISHED_SECONDS).saturating_mul(1000);
+    Ok(sockopt::set_tcp_user_timeout(listener, milliseconds)?)
+}
 
 /// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog; beyond that of their address
 /// they are refused.
-pub(crate) async fn accept(listener: TcpListener, per_address: Option<u32>, front: Arc<Front>) {
+pub(crate) async fn accept(listener: TcpListener, entrance: Arc<Entrance>) {
     let most = most_connections();
     let permits = Arc::new(Semaphore::new(most));
-    let (mut pause, addresses) = (Pause::default(), AddressCounts::new(per_address));
-    let mut refused = RefusedConnections::default();
+    let mut pause = Pause::default();
     loop {
         if permits.available_permits() == 0 {
             pause.begin(&format!("{most} are open, as many as the limit of open files allows"));
@@ -32,21 +44,8 @@ pub(crate) async fn accept(listener: TcpListener, per_address: Option<u32>, fron
         // Before a connection is accepted: one that cannot be served stays in the backlog instead
         // of being closed.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let opened = match next(&listener, &mut pause).await {
-            Ok((stream, peer)) => match addresses.enter(peer.ip()) {
-                Some(address) => {
-                    let place = ConnectionPlace { _permit: permit, _address: address };
-                    open(stream, peer, place, &front)
-                }
-                None => {
-                    // Not waited for: what the kernel does not take at once is lost, and the connection ends.
-                    let _ = stream.try_write(REFUSED);
-                    refused.count(peer.ip());
-                    Ok(())
-                }
-            },
-            Err(error) => Err(error),
-        };
+        let accepted = next(&listener, &mut pause).await;
+        let opened = accepted.and_then(|(stream, peer)| entrance.take(stream, peer, permit));
         match opened {
             Ok(()) => pause.end_if_calm(),
             Err(error) if is_passing(&error) => {}
@@ -101,25 +100,6 @@ impl Pause {
     }
 }
 
-fn open(
-    stream: TcpStream,
-    peer: SocketAddr,
-    place: ConnectionPlace,
-    front: &Arc<Front>,
-) -> io::Result<()> {
-    // Answers are small and written once: to wait for more to send would delay every one of them.
-    stream.set_nodelay(true)?;
-    let (input, sink) = Sink::socket(OwnedFd::from(stream.into_std()?))?;
-    // The sweeper may be asleep while nothing is connected: its clock stands.
-    front.clock.advance();
-    let address = front.context.limiter.address(PeerNetwork::of(peer.ip()).0);
-    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)).at(address, peer.ip()));
-    front.add(&conn);
-    conn.outbox.connect(sink, &front.pump);
-    front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, place)));
-    Ok(())
-}
-
 /// The client was gone before its connection was accepted.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
@@ -132,4 +112,22 @@ fn most_connections() -> usize {
     // Two for each connection, and a fifth for everything else.
     let spare = (allowed / 5 * 4).saturating_sub(RESERVED_DESCRIPTORS) / 2;
     usize::try_from(spare).unwrap_or(usize::MAX).clamp(1, CONNECTIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_accepted_connection_ends_when_its_client_has_vanished() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        notice_vanished(&listener).unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert!(sockopt::socket_keepalive(&accepted).unwrap());
+        let idle = sockopt::tcp_keepidle(&accepted).unwrap();
+        let again = sockopt::tcp_keepintvl(&accepted).unwrap();
+        assert_eq!((idle.as_secs(), again.as_secs()), (15, 5));
+        assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 60_000);
+    }
 }

@@ -2,7 +2,13 @@
 
 mod address_counts;
 mod admission;
+mod entrance;
 mod listener;
+mod open_handshakes;
+mod preceded;
 mod reader;
+mod redirect;
 
-pub(crate) use listener::accept;
+pub(crate) use entrance::Entrance;
+pub(crate) use listener::{accept, notice_vanished};
+pub(crate) use redirect::redirect;

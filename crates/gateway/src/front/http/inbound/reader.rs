@@ -1,7 +1,6 @@
 //! `HttpReader`: cuts what a client sends into requests, and hands each on when it has come in whole
 //! and the one before it is answered. A head that is repeated is known by its bytes (`HeadCache`).
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -10,7 +9,7 @@ use trunkline_wire::Edits;
 
 use super::address_counts::AddressPlace;
 use super::admission::{Admission, ClientConn};
-use crate::front::http::access::{HttpRefusal, Rejection};
+use crate::front::http::access::{ClientPeer, HttpRefusal, Rejection};
 use crate::front::http::connection::{BodyShare, Conn, Reply, ReplyMode, RequestStage};
 use crate::front::http::front::Front;
 use crate::front::http::handlers::{CachedRoute, NAME, mcp};
@@ -64,15 +63,17 @@ enum Progress {
 }
 
 impl HttpReader {
+    /// `start`: what has come of the first request already.
     pub(crate) fn new(
         front: &Arc<Front>,
         conn: &Arc<Conn>,
-        peer: SocketAddr,
+        peer: ClientPeer,
         place: ConnectionPlace,
+        start: Vec<u8>,
     ) -> Self {
         Self {
             client: ClientConn { front: Arc::clone(front), conn: Arc::clone(conn), peer },
-            buffer: Vec::new(),
+            buffer: start,
             reading: ReadState::Head,
             head_cache: None,
             _place: place,
@@ -288,7 +289,10 @@ impl Reader for HttpReader {
 
 /// For the head of a request and a small body. Most connections are idle: little is kept for each.
 const ROOM: usize = 4 * 1024;
+// A body is announced, not there yet: only so much is reserved for it in advance.
 const LARGE_ROOM: usize = 256 * 1024;
+// There may be ten thousand connections: one large request must not cost its room for as long as
+// its connection lasts.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl HttpReader {

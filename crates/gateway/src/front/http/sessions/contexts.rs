@@ -17,12 +17,17 @@ pub(crate) struct Contexts {
     /// For stateless requests of callers that need not say who they are.
     anonymous: Arc<Session>,
     /// One more for each kind of client, by `/mcp/for/CLIENT`.
+    // Held while a session is made, with its view.
     kinds: Mutex<HashMap<&'static str, Arc<Session>>, rank::StatelessSessions>,
     /// For authenticated callers: callers with the same rights share one; it goes with the last.
+    // Held while a context is made, which takes `kinds`; never the other way round.
     granted: Mutex<HashMap<Rights, Weak<SessionContext>>, rank::GrantedContexts>,
     /// Where the stateless requests of authenticated callers go.
+    // Not held while a session is made or ended: both take long, and every stateless request takes
+    // this lock.
     callers: Mutex<Callers, rank::StatelessCallers>,
     /// Counts arrivals of callers, and sweeps in which some left.
+    // Relaxed where it is used: readers only compare it with an earlier value.
     turnover: AtomicU64,
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct ResumableStream {
     /// The first event tells the client its position, and when to come back: 2025-11-25 and later.
     primes: bool,
     clock: Arc<Clock>,
+    // Held while an event is numbered, kept and written: the order on the connection is that of the
+    // numbers.
     state: Mutex<StreamState, rank::ResumableStream>,
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct SessionStreams {
     /// The client knows how to come back to a stream.
     primes: bool,
     clock: Arc<Clock>,
+    // Above the streams' own locks: they are looked at under it, and written without it.
     table: Mutex<StreamTable, rank::SessionStreams>,
 }
 

@@ -129,6 +129,7 @@ pub(crate) struct SseSession {
     pub(crate) owner: SessionOwner,
     /// When it was opened.
     pub(crate) began: u32,
+    // Held while an event is written: events of two threads must not mix.
     to: Mutex<Option<EventStream>, rank::SseReply>,
     /// Where its stream goes to; what it posts counts there, too.
     address: Option<Arc<AddressAccount>>,
@@ -195,9 +196,11 @@ impl Responder for SseSession {
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
+    // Neither is held while a session ends, which takes the locks of its calls and servers.
     http: Mutex<Table<HttpSession>, rank::HttpSessions>,
     sse: Mutex<Table<SseSession>, rank::SseSessions>,
     /// Counts arrivals and departures.
+    // Relaxed where it is used: readers only compare it with an earlier value.
     turnover: AtomicU64,
     /// Cancelled when the last client of `/sse` has left; `None`: the front outlives it.
     deserted: Option<CancellationToken>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use trunkline_catalog::config::{RemoteKind, Secrets};
+use trunkline_catalog::config::{NetworkRules, RemoteKind, Secrets};
 use trunkline_wire::{Id, member, scan, upstream_id};
 
 use crate::call::ReplyTo;
@@ -47,7 +47,9 @@ impl Rig {
     }
 
     fn speaking(dialect: Dialect) -> Self {
-        let place = Remote { url: "http://h/mcp", kind: RemoteKind::Http, headers: &[] };
+        let network = NetworkRules::default();
+        let place =
+            Remote { url: "http://h/mcp", kind: RemoteKind::Http, headers: &[], network: &network };
         let limits = Limits { message: 10_000, ..Limits::default() };
         let secrets = Arc::new(Secrets::new());
         let address = Address::new(place).unwrap();

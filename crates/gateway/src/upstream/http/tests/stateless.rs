@@ -1,4 +1,4 @@
-//! The same in the stateless era: what a request says besides its body, and how the era is found.
+//! Servers of the stateless era: what a request says besides its body, and how the era is found.
 
 use trunkline_catalog::{ListKind, Listing};
 
