@@ -1,18 +1,16 @@
 //! `Conn`: one client's connection, as its reader, its replies and the sweeper share it. It serves one
 //! request at a time, which is owed one `Reply`; bytes of the next wait until that one is given.
 
-use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant, SystemTime};
 
 use crate::lock::{Mutex, rank};
-use trunkline_http::{http_date, response_head};
+use trunkline_http::response_head;
 use trunkline_wire::{Edits, Id};
 
+use super::clock::Clock;
 use super::conn_accounts::ConnAccounts;
 use super::reply_mode::ReplyMode;
 use crate::call::Client;
@@ -284,20 +282,54 @@ pub(crate) type HeaderFields<'a> = [(&'a str, &'a [u8])];
 pub(crate) struct Reply {
     pub(crate) conn: Arc<Conn>,
     mode: ReplyMode,
+    /// The request came from another replica.
+    forwarded: Option<Box<ForwardedReply>>,
     done: bool,
+}
+
+/// How another replica is answered that has passed a request on.
+#[derive(Debug)]
+pub(crate) struct ForwardedReply {
+    /// A header field that shows who answers.
+    pub(crate) proof: (&'static str, String),
+    /// Where the client comes from.
+    pub(crate) address: Arc<AddressAccount>,
+    pub(crate) peer: IpAddr,
 }
 
 impl Reply {
     /// The connection is busy from now on.
     pub(crate) fn new(conn: &Arc<Conn>, mode: ReplyMode) -> Self {
         conn.begin();
-        Self { conn: Arc::clone(conn), mode, done: false }
+        Self { conn: Arc::clone(conn), mode, forwarded: None, done: false }
+    }
+
+    /// For a request that another replica has passed on.
+    pub(crate) fn forwarded(mut self, to: ForwardedReply) -> Self {
+        self.forwarded = Some(Box::new(to));
+        self
+    }
+
+    /// The client's address, if that is limited.
+    pub(crate) fn limited_address(&self) -> Option<&Arc<AddressAccount>> {
+        match &self.forwarded {
+            Some(forwarded) => Some(&forwarded.address).filter(|address| address.meter.is_on()),
+            None => self.conn.accounts.limited_address(),
+        }
+    }
+
+    /// The client's exact address.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        match &self.forwarded {
+            Some(forwarded) => Some(forwarded.peer),
+            None => self.conn.accounts.peer(),
+        }
     }
 
     /// For a connection that the sweeper has marked busy (`SweepAction::RefuseLate`).
     pub(crate) fn taken(conn: &Arc<Conn>) -> Self {
         let mode = ReplyMode { unread: false, ..ReplyMode::lost() };
-        Self { conn: Arc::clone(conn), mode, done: false }
+        Self { conn: Arc::clone(conn), mode, forwarded: None, done: false }
     }
 
     /// Answers all at once.
@@ -350,7 +382,11 @@ impl Reply {
         out: &mut Vec<u8>,
     ) {
         let keep_alive = self.mode.keep_alive;
-        if let Some(origin) = &self.mode.origin {
+        if let Some(ForwardedReply { proof: (name, proof), .. }) = self.forwarded.as_deref() {
+            let mut all = fields.to_vec();
+            all.push((name, proof.as_bytes()));
+            response_head(out, status, &all, length, keep_alive);
+        } else if let Some(origin) = &self.mode.origin {
             let mut all = fields.to_vec();
             all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
             let exposed = if self.mode.api { EXPOSED_BY_API } else { EXPOSED };
@@ -368,7 +404,7 @@ impl Reply {
 
     /// The head of an answer in JSON. Nearly all answers are, so the constant part is made once.
     pub(crate) fn json_head(&self, length: usize, out: &mut Vec<u8>) {
-        if !self.mode.keep_alive || self.mode.origin.is_some() {
+        if !self.mode.keep_alive || self.mode.origin.is_some() || self.forwarded.is_some() {
             return self.head(200, &[("Content-Type", JSON)], Some(length), out);
         }
         out.extend_from_slice(JSON_HEAD.get_or_init(|| {
@@ -427,71 +463,6 @@ impl Drop for Reply {
             self.conn.outbox.close();
         }
     }
-}
-
-/// The front's clock: whole seconds that the sweeper advances, so that a request reads the time without
-/// a system call.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    start: Instant,
-    // Relaxed where they are used: ages are whole seconds, and one that is a moment old is as good.
-    now: AtomicU32,
-    /// The current time in seconds since 1970.
-    date: AtomicU64,
-}
-
-thread_local! {
-    /// The last date and its header field: all responses of one second share them.
-    static WRITTEN: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
-}
-
-impl Clock {
-    pub(crate) fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            now: AtomicU32::new(0),
-            date: AtomicU64::new(seconds_since_1970()),
-        }
-    }
-
-    /// Reads the real time.
-    pub(crate) fn advance(&self) -> u32 {
-        let now = u32::try_from(self.start.elapsed().as_secs()).unwrap_or(u32::MAX);
-        self.now.store(now, Ordering::Relaxed);
-        // Relaxed: no reader combines the two values.
-        self.date.store(seconds_since_1970(), Ordering::Relaxed);
-        now
-    }
-
-    /// Appends the `Date` field of a response (RFC 9110, 6.6.1), as of the last `advance`.
-    pub(crate) fn write_date(&self, out: &mut Vec<u8>) {
-        // Relaxed: a date that is a second old is as good.
-        let date = self.date.load(Ordering::Relaxed);
-        WRITTEN.with_borrow_mut(|(known, field)| {
-            if *known != date {
-                *known = date;
-                *field = format!("Date: {}\r\n", http_date(date));
-            }
-            out.extend_from_slice(field.as_bytes());
-        });
-    }
-
-    /// The moment so many seconds after the start.
-    pub(crate) fn moment(&self, seconds: u32) -> Instant {
-        let after = Duration::from_secs(u64::from(seconds));
-        self.start.checked_add(after).unwrap_or(self.start)
-    }
-
-    /// Seconds since the start, as of the last `advance`.
-    pub(crate) fn now(&self) -> u32 {
-        // Relaxed: limits are whole seconds, and one second late is in time.
-        self.now.load(Ordering::Relaxed)
-    }
-}
-
-fn seconds_since_1970() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

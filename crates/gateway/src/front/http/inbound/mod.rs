@@ -3,6 +3,7 @@
 mod address_counts;
 mod admission;
 mod entrance;
+mod forwarded;
 mod listener;
 mod open_handshakes;
 mod preceded;
