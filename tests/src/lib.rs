@@ -4,6 +4,7 @@
 //! scanner, the client and the server below are the kit's own.
 
 pub mod apart;
+pub mod balancer;
 pub mod bin;
 pub mod browser;
 pub mod certificates;
@@ -42,6 +43,7 @@ pub mod service;
 pub mod signals;
 pub mod slow;
 pub mod streamable;
+pub mod tap;
 pub mod terminal;
 pub mod tls;
 pub mod tunnel;
