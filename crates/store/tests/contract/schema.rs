@@ -123,6 +123,7 @@ fn first_version(place: &Place) -> String {
          DROP TABLE leases; DROP TABLE pending_logins;
          DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;
          DROP TABLE web_sessions; DROP TABLE pins; DROP TABLE policies; DROP TABLE policy_set;
+         DROP TABLE known_listings;
          ALTER TABLE api_keys DROP COLUMN limits;
          UPDATE schema_version SET version = 1"
     )
