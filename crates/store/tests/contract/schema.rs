@@ -25,7 +25,7 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     place.tamper("UPDATE schema_version SET version = 99").await.unwrap();
     let before = place.contents().await;
     let outcome = Store::open(&place.url, options()).await.map(drop);
-    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 9 }));
+    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 10 }));
     assert_eq!(place.contents().await, before);
     place.tamper("UPDATE schema_version SET version = 9").await.unwrap();
     assert_eq!(place.open().await.server("a").await.unwrap(), a_server("a"));
