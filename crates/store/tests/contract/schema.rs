@@ -27,7 +27,7 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     let outcome = Store::open(&place.url, options()).await.map(drop);
     assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 10 }));
     assert_eq!(place.contents().await, before);
-    place.tamper("UPDATE schema_version SET version = 9").await.unwrap();
+    place.tamper("UPDATE schema_version SET version = 10").await.unwrap();
     assert_eq!(place.open().await.server("a").await.unwrap(), a_server("a"));
 }
 
