@@ -15,6 +15,7 @@ pub const INNER_ORDER: &[(&str, &[&str])] = &[(
         "records",
         "connections",
         "live",
+        "recall",
         "skills",
         "tools",
         "monitor",

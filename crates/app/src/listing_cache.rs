@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trunkline_gateway::KnownListings;
+use trunkline_gateway::{KnownListings, ListingFiles};
 
 use crate::environment::Environment;
 
@@ -10,8 +10,8 @@ use crate::environment::Environment;
 const VARIABLE: &str = "TRUNKLINE_CACHE";
 
 /// `None`: nothing is cached, because the user switched it off or no directory is known.
-pub(crate) fn listings(environment: &Environment) -> Option<KnownListings> {
-    Some(KnownListings::in_directory(cache(environment)?.join("listings")))
+pub(crate) fn listings(environment: &Environment) -> Option<ListingFiles> {
+    Some(ListingFiles::in_directory(cache(environment)?.join("listings")))
 }
 
 /// The cache for the servers of a config: what was cached before the config was last edited may be of other
@@ -21,7 +21,7 @@ pub(crate) fn listings_for(
     environment: &Environment,
 ) -> Option<KnownListings> {
     let changed = config.and_then(|file| std::fs::metadata(file).ok()?.modified().ok());
-    Some(listings(environment)?.since(changed))
+    Some(listings(environment)?.since(changed).into())
 }
 
 fn cache(environment: &Environment) -> Option<PathBuf> {

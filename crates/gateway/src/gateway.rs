@@ -142,7 +142,7 @@ impl Gateway {
             observers: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             declared: supervisor.declared.clone(),
-            listings: options.listings.map(Arc::new),
+            listings: options.listings,
             pins: options.shown.pins.clone(),
             waits_for_restart: options.run.restart == Restart::Always,
             patience: options.limits.start,

@@ -64,7 +64,7 @@ pub use front::socket::{SocketClient, SocketOrder};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options, ShownTools};
 pub use gateway_info::GatewayInfo;
-pub use known_listings::{CachedListing, CachedRecord, KnownListings};
+pub use known_listings::{CachedListing, CachedRecord, KnownListings, ListingFiles, ListingHome};
 pub use limiter::{Allowance, CallerAddress, LimitedCalls};
 pub use limits::{
     BATCH_MEMBERS, FIRST_WORD, GREETING, LATEST_GREETING, Limits, RUNTIME_END, RUNTIME_SIGNALLED,

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::limits::PAGE;
-use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
+use crate::records::{
+    CredentialRecord, GrantRecord, HealthSample, KeyRecord, KnownListingRecord, NewTool,
+};
 use crate::records::{
     PendingLogin, PinsRecord, PolicySetRecord, ServerRecord, SkillRecord, SuggestionRecord,
     ToolRecord,
 };
 use crate::records::{ReplicaList, replica};
 use crate::records::{
-    ToolSkillsRecord, credential, grant, health, key, lease, pending, pins, policy, server,
+    ToolSkillsRecord, credential, grant, health, key, known_listing, lease, pending, pins, policy,
+    server,
 };
 use crate::records::{WebSession, WebSessionEnds, setting, skill, tool, web_session};
 use crate::store::Store;
@@ -96,10 +99,19 @@ queries! {
     write touch_keys[](uses: Vec<(String, i64)>) -> () = key::touch;
 
     read pins[entry]() -> Option<PinsRecord> = pins::get;
+    /// Of these entries, those that are there.
+    read pins_of_entries[](entries: Vec<String>) -> Vec<PinsRecord> = pins::of_entries;
     /// Those in which something waits for a person, by server; the last first.
     read waiting_pins[]() -> Vec<PinsRecord> = pins::waiting;
     /// Another number means that somebody has decided something.
     read pins_mark[]() -> i64 = pins::mark;
+
+    /// What servers listed last: of these entries, those that are there.
+    read known_listings[](entries: Vec<String>) -> Vec<KnownListingRecord>
+        = known_listing::of_entries;
+    write put_known_listing[](record: KnownListingRecord) -> () = known_listing::put;
+    /// Removes what was not written since this time, and says how many.
+    write prune_known_listings[](before: i64) -> u64 = known_listing::prune;
 
     read policies[]() -> PolicySetRecord = policy::all;
     /// Another number means that somebody has changed a policy.

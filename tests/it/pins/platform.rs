@@ -185,3 +185,20 @@ fn of_two_replicas_each_obeys_a_decision_at_the_other() {
     wait_until("both list it", LIMIT, || [&one, &other].iter().all(|it| shown(it).0 == EVIL));
     assert_eq!(total(&other), 1);
 }
+
+/// What is listed from the store, before the server is up, is what was approved.
+#[test]
+fn what_is_held_stays_held_when_a_platform_starts_and_its_server_is_away() {
+    let room = Room::new();
+    let service = service(&room);
+    {
+        let platform = room.platform(&[]);
+        grown(&platform, &service, Some("hold"));
+        platform.serve().process().signal(rustix::process::Signal::TERM);
+        platform.serve().process().wait_exit(LIMIT);
+    }
+    service.kill();
+    let platform = room.platform(&[]);
+    assert_eq!(shown(&platform), (GOOD.to_owned(), vec!["rail.add".into(), "rail.grow".into()]));
+    assert_eq!(total(&platform), 2);
+}

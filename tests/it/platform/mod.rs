@@ -33,6 +33,7 @@ mod one;
 mod open;
 mod postgres;
 mod reach;
+mod ready;
 mod refusals;
 mod registration;
 mod reliability;

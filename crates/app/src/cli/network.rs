@@ -16,6 +16,10 @@ pub(crate) struct NetworkFlags {
     /// Connections that one address may have open [default: 1000, and any number for this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_per_address: Option<u32>,
+    /// After SIGTERM or SIGINT, serve on for so many seconds while `/readyz` answers 503; a second signal ends that
+    /// [default: 5 where the store is shared (postgres://), else 0]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(..=3600))]
+    pub(crate) drain_delay: Option<u16>,
     /// Threads that move messages, from 1 to 64 [default: one for every two processors, at most 16]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,

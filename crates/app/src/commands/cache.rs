@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use trunkline_gateway::{CachedListing, CachedRecord, KnownListings};
+use trunkline_gateway::{CachedListing, CachedRecord, ListingFiles};
 
 use crate::cli::{CacheArgs, CacheClear, CacheCommand, CacheShow};
 use crate::client::{columns, did_you_mean, line};
@@ -35,7 +35,7 @@ pub(crate) fn run(asked: &CacheArgs, environment: &Environment) -> u8 {
     })
 }
 
-fn show(listings: &KnownListings, choice: &CacheShow) -> io::Result<u8> {
+fn show(listings: &ListingFiles, choice: &CacheShow) -> io::Result<u8> {
     let mut cached = listings.cached()?;
     if let Some(key) = &choice.server {
         cached.retain(|it| it.record.as_ref().is_some_and(|record| record.key == *key));
@@ -63,7 +63,7 @@ fn show(listings: &KnownListings, choice: &CacheShow) -> io::Result<u8> {
     Ok(console::out(&format!("{table}\n{} servers, {bytes} bytes in {directory}\n", cached.len())))
 }
 
-fn clear(listings: &KnownListings, choice: &CacheClear) -> io::Result<u8> {
+fn clear(listings: &ListingFiles, choice: &CacheClear) -> io::Result<u8> {
     let directory = listings.directory().display().to_string();
     let removed = match &choice.servers[..] {
         [] => listings.clear(None)?,

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod doctor;
+mod front;
 pub(crate) mod import;
 mod input;
 pub(crate) mod install;

@@ -331,6 +331,7 @@ impl PendingPlatform {
         // In the form in which the platform applies them: else it would see a difference and start every server a second time.
         options.servers = with_logins(std::mem::take(&mut options.servers));
         plane.set_file(options.servers.clone(), options.custom.clone());
+        options.listings = Some(plane.listings(&options.servers).await);
         Ok(Self { plane, sink, events })
     }
 

@@ -12,13 +12,14 @@ use trunkline_control::policies::{GroupsClaim, PolicyHolder};
 use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
-    ConnectedClients, Declared, FrontNetwork, Gateway, HttpOptions, Limits, OnHangup, Options,
-    PinFiles, RedirectOptions, Restart, Signals, TlsFiles, usual_threads,
+    Declared, FrontNetwork, Gateway, HttpOptions, Limits, OnHangup, Options, PinFiles,
+    RedirectOptions, Restart, Signals, TlsFiles, usual_threads,
 };
 use trunkline_http::{Scheme, Url};
 use trunkline_store::StoreUrl;
 
 use crate::cli::{Serve, Token};
+use crate::commands::front::front;
 use crate::commands::platform::{self, PendingPlatform};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
@@ -39,6 +40,9 @@ const SEPARATOR: &str = ".";
 /// How long a platform that is still opening may take after a signal: then its store is closed in order
 /// rather than dropped half-open.
 const LAST_STEPS: Duration = Duration::from_secs(5);
+
+/// How long a start waits until what is registered is listed. A slow store does not keep what is there from being served.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     let ended = block_on(async {
@@ -260,6 +264,10 @@ impl ServePlan {
         let fleet = gateway.fleet();
         policy_files::attach(policies.as_ref(), &fleet);
         let platform = pending.map(|pending| pending.attend(fleet.clone()));
+        if let Some(platform) = &platform {
+            // Nobody finds a list without the servers that are registered.
+            platform.applied(FIRST_LOOK).await;
+        }
         ready();
         let apply = |servers, custom, limits| {
             fleet.set_limits(limits);
@@ -323,28 +331,6 @@ fn wanted(serve: &Serve) -> StartOptions<'_> {
     }
 }
 
-/// The front without a platform; a platform adds its gate and its routes.
-fn front(
-    serve: &Serve,
-    (listener, network): (TcpListener, FrontNetwork),
-    token: Option<Token>,
-    environment: &Environment,
-) -> HttpOptions {
-    HttpOptions {
-        listener,
-        token: token.map(|token| token.reveal().to_owned()),
-        hosts: hosts(serve),
-        origins: origins(serve),
-        network,
-        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
-        gate: None,
-        attachment: None,
-        replicas: None,
-        connected_clients: ConnectedClients::default(),
-        signals: None,
-    }
-}
-
 /// Writes the last records and sends the last spans. At once, because each has its own timeout.
 async fn close(platform: Option<&ControlPlane>, tracer: Option<&Tracer>) {
     let platform = async {
@@ -353,18 +339,6 @@ async fn close(platform: Option<&ControlPlane>, tracer: Option<&Tracer>) {
         }
     };
     tokio::join!(platform, traces::close(tracer));
-}
-
-/// The host names under which clients may ask: those allowed, and the one of `--public-url`.
-fn hosts(serve: &Serve) -> Vec<String> {
-    let public = serve.platform.issuer.public_url.iter().map(Url::authority);
-    serve.allow_host.iter().cloned().chain(public).collect()
-}
-
-/// The origins of web pages that may connect: those allowed, and the one of `--public-url`.
-fn origins(serve: &Serve) -> Vec<String> {
-    let public = serve.platform.issuer.public_url.iter().map(|url| url.origin().to_string());
-    serve.allow_origin.iter().cloned().chain(public).collect()
 }
 
 /// What the platform is told, if there is to be one.
@@ -485,30 +459,5 @@ fn access_flags(serve: &Serve, has_token: bool) -> AccessFlags {
         open: serve.open,
         has_token,
         reached: given.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag),
-    }
-}
-
-/// Document 004: `KEEP_SERVER_OPEN=1` keeps the server open after its clients have gone. So does
-/// everything but a plain no: a server that ends by itself surprises more people than one that stays.
-fn stays(keep_open: Option<&str>) -> bool {
-    let no = |value: &str| {
-        ["0", "false", "no", "off"].iter().any(|no| value.trim().eq_ignore_ascii_case(no))
-    };
-    !keep_open.is_some_and(no)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn co_8_keep_server_open() {
-        for value in ["0", "false", "No", "OFF"] {
-            assert!(!stays(Some(value)), "{value}");
-        }
-        assert!(stays(None));
-        for value in ["1", "true", "yes", "2", "whatever"] {
-            assert!(stays(Some(value)), "{value}");
-        }
     }
 }

@@ -25,6 +25,7 @@ use super::logins::{CLIENT_NAME, DOCUMENT, LoginService};
 use super::monitor::Monitor;
 use super::overview::{ListSizes, OverviewService};
 use super::policies::PolicyService;
+use super::recall::Recall;
 use super::reconcile::Reconciler;
 use super::secrets::SecretService;
 use super::servers::ServerService;
@@ -232,6 +233,7 @@ impl Wiring {
                 logins: logins.clone(),
                 policies: Arc::clone(&policies),
                 background: self.background.clone(),
+                recall: Recall::new(&self.store, self.safe.is_locked()),
                 applied: Mutex::default(),
                 reviewed: Mutex::default(),
             }),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_catalog::config::{CustomTool, ServerSpec, SharedLimits};
-use trunkline_gateway::{Event, EventSink, Fleet, ReplicaAccess};
+use trunkline_gateway::{Event, EventSink, Fleet, KnownListings, ReplicaAccess};
 use trunkline_store::Store;
 
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
@@ -23,7 +23,7 @@ use super::monitor::Monitor;
 use super::overview::OverviewService;
 use super::policies::PolicyService;
 use super::reconcile::Reconciler;
-use super::reviews::{ReviewService, StoredPins};
+use super::reviews::ReviewService;
 use super::secrets::SecretService;
 use super::servers::ServerService;
 use super::settings::Settings;
@@ -118,10 +118,23 @@ impl ControlPlane {
     }
 
     pub fn reviews(&self) -> ReviewService {
-        let ControlPlaneParts { store, secrets, loops, settings, .. } = &*self.0;
-        let pins = StoredPins { store: store.clone(), is_locked: secrets.safe.is_locked() };
+        let ControlPlaneParts { loops, settings, .. } = &*self.0;
+        let recall = loops.reconciler.recall.clone();
         let opinions = settings.second_opinions.clone();
-        ReviewService { pins, live: Arc::clone(&loops.live), opinions }
+        ReviewService { recall, live: Arc::clone(&loops.live), opinions }
+    }
+
+    /// Where the data plane keeps what servers list; what is kept of these is ready to be listed.
+    pub async fn listings(&self, servers: &[ServerSpec]) -> KnownListings {
+        let recall = &self.0.loops.reconciler.recall;
+        recall.before_start(None, servers.iter()).await;
+        KnownListings::Store(recall.listing_home())
+    }
+
+    /// Resolves when what is registered was told to the data plane, or so much time has passed.
+    pub async fn applied(&self, within: Duration) {
+        let applied = self.0.loops.live.applied();
+        drop(tokio::time::timeout(within, applied.cancelled()).await); // elapsed: `/readyz` waits for it
     }
 
     pub fn overview(&self) -> &OverviewService {
@@ -160,6 +173,7 @@ impl ControlPlane {
             issuer: issuer.clone(),
             rejected: Arc::clone(rejected),
             policies: Arc::clone(&self.0.settings.policies),
+            applied: self.0.loops.live.applied().clone(),
         }
     }
 
@@ -254,6 +268,8 @@ impl ControlPlane {
         *overview.sink.lock() = Some(sink.clone());
         let reconciler = Arc::clone(&loops.reconciler);
         background.spawn(async move { reconciler.run().await });
+        let (recall, end) = (loops.reconciler.recall.clone(), background.end().clone());
+        background.spawn(async move { recall.run(&end).await });
         let consumer = Arc::clone(&loops.consumer);
         background.spawn(async move { consumer.run(events, &sink).await });
         let monitor = Arc::clone(&loops.monitor);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use tokio_util::sync::CancellationToken;
 use trunkline_gateway::{
     ANYONE, Admission, Allowance, Asking, ClientCertificate, Decision, Denied, Gate, Pass,
 };
@@ -25,6 +26,8 @@ pub struct KeyGate {
     pub(super) issuer: Option<Arc<IssuerKeys>>,
     pub(super) rejected: Arc<RejectedLogins>,
     pub(super) policies: Arc<PolicyHolder>,
+    /// Cancelled once what is registered was told to the data plane.
+    pub(super) applied: CancellationToken,
 }
 
 impl KeyGate {
@@ -164,11 +167,13 @@ impl Gate for KeyGate {
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }
 
-    /// With another key than the store's, or with a store that is silent, no API key can be checked.
+    /// With another key than the store's, or with a store that is silent, no API key can be checked. Before the store
+    /// was read, what is registered is not listed.
     fn trouble(&self) -> Option<&'static str> {
         match self.keys.is_locked() {
             true => Some("locked"),
-            false => self.keys.is_stale().then_some("degraded"),
+            false if self.keys.is_stale() => Some("degraded"),
+            false => (!self.applied.is_cancelled()).then_some("starting"),
         }
     }
 }
@@ -196,7 +201,6 @@ mod tests {
 
     use serde_json::json;
     use tokio::task::JoinSet;
-    use tokio_util::sync::CancellationToken;
     use tokio_util::task::TaskTracker;
 
     use super::*;
@@ -246,6 +250,7 @@ mod tests {
                 None,
                 &TaskTracker::new(),
             ))),
+            applied: CancellationToken::new(),
         };
         let (token, end) = fresh(&world, "ed", "alice");
         let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };

@@ -22,6 +22,7 @@ mod page;
 mod policies;
 mod policy_trial;
 mod problems;
+mod recall;
 mod reconcile;
 mod records;
 mod reviews;

@@ -1,4 +1,4 @@
-//! `KnownListings`: the records in a directory of the user, one file each. Other processes may read and write
+//! `ListingFiles`: the records in a directory of the user, one file each. Other processes may read and write
 //! them at the same time: a file is replaced as a whole.
 
 use std::cmp::Reverse;
@@ -23,7 +23,7 @@ use crate::limits::{
 use crate::own_files::{check_owner, is_absent, read_bounded};
 
 #[derive(Debug)]
-pub struct KnownListings {
+pub struct ListingFiles {
     directory: PathBuf,
     /// When the config last changed: what was heard before may be of other values of the same variables.
     config_changed: Option<SystemTime>,
@@ -37,7 +37,7 @@ pub struct KnownListings {
 const RECORD: &str = "json";
 const TEMPORARY: &str = "tmp";
 
-impl KnownListings {
+impl ListingFiles {
     /// The directory is made when the first record is written.
     pub fn in_directory(directory: PathBuf) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl KnownListings {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.check_directory()?;
         let temporary = self.directory.join(temporary_name(record));
-        let written = write_new(&temporary, &bounded_record(listing))
+        let written = write_new(&temporary, &listing.bounded())
             .and_then(|()| fs::rename(&temporary, self.path(record)));
         if written.is_err() {
             drop(fs::remove_file(&temporary)); // it may not be there
@@ -243,19 +243,6 @@ impl RecordFile {
     fn stem(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
-}
-
-/// The record as it is written: without its lists if these are longer than a record may be.
-fn bounded_record(listing: &KnownListing) -> Vec<u8> {
-    let whole = listing.write();
-    if whole.len() as u64 <= LARGEST_RECORD {
-        return whole;
-    }
-    let key = &listing.key;
-    tracing::debug!("the lists of {key} are too long to be remembered: {} bytes", whole.len());
-    let mut listing = listing.clone();
-    listing.content.pages = None;
-    listing.write()
 }
 
 /// Unlike any other of this process or another one.
@@ -320,7 +307,7 @@ mod tests {
     #[test]
     fn a_record_is_replaced_and_its_owners_only() {
         let scratch = Scratch::new("replaced");
-        let known = KnownListings::in_directory(scratch.0.join("a/b"));
+        let known = ListingFiles::in_directory(scratch.0.join("a/b"));
         assert_eq!(known.read(&entry(1)), None);
         for words in ["one", "two"] {
             known.write(&entry(1), &listing(words));
@@ -337,7 +324,7 @@ mod tests {
     #[test]
     fn what_others_may_have_written_is_ignored() {
         let scratch = Scratch::new("others");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         known.write(&entry(1), &listing("ours"));
         let allow = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -353,7 +340,7 @@ mod tests {
     #[test]
     fn a_pipe_in_place_of_a_record_holds_up_nobody() {
         let scratch = Scratch::new("pipe");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         DirBuilder::new().mode(0o700).create(&scratch.0).unwrap();
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         let fifo = rustix::fs::FileType::Fifo;
@@ -364,7 +351,7 @@ mod tests {
     #[test]
     fn the_oldest_records_go_when_there_are_too_many() {
         let scratch = Scratch::new("oldest");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         for number in 0..REMEMBERED_LISTINGS + 3 {
             known.write(&entry(number), &listing("x"));
             let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64);
@@ -384,7 +371,7 @@ mod tests {
     #[test]
     fn each_kind_of_client_has_a_record_and_the_oldest_of_an_entry_goes() {
         let scratch = Scratch::new("kinds");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         let kind = |number: usize| format!(r#"{{"x":{number}}}"#).into_bytes();
         let record = |number: usize| match number {
             0 => entry(1),
@@ -410,7 +397,7 @@ mod tests {
     #[test]
     fn the_oldest_records_go_when_they_are_too_long_together() {
         let scratch = Scratch::new("long");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         let page = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "x".repeat(3 << 20));
         let pages = Some([Some(page.into_bytes()), None, None, None]);
         let content = Content { pages, ..Content::default() };
@@ -427,7 +414,7 @@ mod tests {
     #[test]
     fn lists_that_are_too_long_are_not_kept_and_the_rest_is() {
         let scratch = Scratch::new("too-long");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         let page = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "x".repeat(5 << 20));
         let mut large = listing("words");
         large.content.pages = Some([Some(page.into_bytes()), None, None, None]);
@@ -438,7 +425,7 @@ mod tests {
     #[test]
     fn records_are_shown_and_cleared_by_their_server() {
         let scratch = Scratch::new("shown");
-        let known = KnownListings::in_directory(scratch.0.clone());
+        let known = ListingFiles::in_directory(scratch.0.clone());
         assert!(known.cached().unwrap().is_empty() && known.clear(None).unwrap() == 0);
         let tools = br#"{"tools":[{"name":"a"},{"name":"b"}]}"#.to_vec();
         for (number, key) in [(1, "two"), (2, "one"), (3, "one")] {
@@ -462,7 +449,7 @@ mod tests {
     #[test]
     fn nobody_ever_reads_half_a_record() {
         let scratch = Scratch::new("half");
-        let known = Arc::new(KnownListings::in_directory(scratch.0.clone()));
+        let known = Arc::new(ListingFiles::in_directory(scratch.0.clone()));
         known.write(&entry(1), &listing("start"));
         let writers: Vec<_> = ["a", "b"]
             .map(|letter| {
@@ -483,7 +470,7 @@ mod tests {
     fn where_nothing_can_be_written_nothing_happens() {
         let scratch = Scratch::new("unwritable");
         fs::write(&scratch.0, "a file").unwrap();
-        let known = KnownListings::in_directory(scratch.0.join("below"));
+        let known = ListingFiles::in_directory(scratch.0.join("below"));
         known.write(&entry(1), &listing("x"));
         assert_eq!(known.read(&entry(1)), None);
         fs::remove_file(&scratch.0).unwrap();

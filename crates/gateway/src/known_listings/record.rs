@@ -7,7 +7,7 @@ use trunkline_catalog::ListKind;
 use trunkline_wire::{decode, encode_into, pick};
 
 use crate::known_listings::entry::hex;
-use crate::limits::REMEMBERED_TEXT;
+use crate::limits::{LARGEST_RECORD, REMEMBERED_TEXT};
 
 /// What a server said, and when it was heard to say that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +95,19 @@ impl KnownListing {
     pub(crate) fn heard(key: &str, content: Content, first_seen: Option<u64>, now: u64) -> Self {
         let first_seen = first_seen.unwrap_or(now);
         Self { key: key.to_owned(), content, first_seen, last_seen: now }
+    }
+
+    /// As it is written: without its lists if these are longer than a record may be.
+    pub(super) fn bounded(&self) -> Vec<u8> {
+        let whole = self.write();
+        if whole.len() as u64 <= LARGEST_RECORD {
+            return whole;
+        }
+        let key = &self.key;
+        tracing::debug!("the lists of {key} are too long to be remembered: {} bytes", whole.len());
+        let mut listing = self.clone();
+        listing.content.pages = None;
+        listing.write()
     }
 
     pub(super) fn write(&self) -> Vec<u8> {

@@ -45,6 +45,10 @@ ranks! {
     SseSessions
     /// Guards the list of open connections; a copy is swept and closed, never the list.
     HttpConns
+    /// Requests of a session that have waited go on under it, and a new one behind them.
+    SessionTurn
+    /// Guards the requests of a session that wait for servers.
+    SessionWaiting
     /// A session's own processes are found or started under it.
     SessionPrivates
     /// Its processes for single calls likewise, after those of the session.

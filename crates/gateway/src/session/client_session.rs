@@ -17,6 +17,7 @@ use crate::pump::FlushSet;
 use crate::session::context::SessionContext;
 use crate::session::known_lists::{KnownLists, announce};
 use crate::session::private_servers::PrivateServers;
+use crate::session::waiting_line::WaitingLine;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -38,11 +39,9 @@ pub(crate) struct Session {
     pub(super) declared: AtomicBool,
     /// The user was warned of names that this client refuses.
     advised: AtomicBool,
-    /// A revision with batches was negotiated.
-    pub(super) batches: AtomicBool,
-    /// The client is another Trunkline: it is told which instances are behind this one.
-    // Relaxed where it is used: `initialize` sets it, and lists are asked for after its answer.
-    pub(super) is_trunkline: AtomicBool,
+    pub(super) agreed: Agreed,
+    /// Requests that wait for servers.
+    pub(super) line: WaitingLine<Self>,
     pub(super) private_servers: PrivateServers,
     /// Who makes stateless requests here.
     pub(super) principal: Arc<[u8]>,
@@ -50,6 +49,16 @@ pub(crate) struct Session {
     pub(crate) caller: Option<Arc<Pass>>,
     /// What its caller has and may have; `None`: nothing is limited for it.
     pub(super) account: Option<Arc<CallerAccount>>,
+}
+
+/// What `initialize` has found out.
+#[derive(Debug, Default)]
+pub(super) struct Agreed {
+    /// A revision with batches was negotiated.
+    pub(super) batches: AtomicBool,
+    /// The client is another Trunkline: it is told which instances are behind this one.
+    // Relaxed where it is used: `initialize` sets it, and lists are asked for after its answer.
+    pub(super) is_trunkline: AtomicBool,
 }
 
 impl Session {
@@ -90,8 +99,8 @@ impl Session {
             closing: CancellationToken::new(),
             declared: AtomicBool::new(false),
             advised: AtomicBool::new(false),
-            batches: AtomicBool::new(false),
-            is_trunkline: AtomicBool::new(false),
+            agreed: Agreed::default(),
+            line: WaitingLine::default(),
             principal,
         })
     }
@@ -107,7 +116,7 @@ impl Session {
     /// Was a revision negotiated in which several messages may come at once (2025-03-26)?
     pub(crate) fn allows_batches(&self) -> bool {
         // Relaxed: set by `initialize`, which the client waits for before it sends a batch.
-        self.batches.load(Ordering::Relaxed)
+        self.agreed.batches.load(Ordering::Relaxed)
     }
 
     /// Tells the user once if this client is known to refuse the names it will be shown.

@@ -22,7 +22,8 @@ use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
-use crate::session::waiting::{retry_when_settled, retry_with_own};
+use crate::session::waiting::{retry_when_awake, retry_when_listed, retry_with_own};
+use crate::session::waiting_line::Awaited;
 use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
 use crate::upstream::{Connection, Server, result_subject};
 
@@ -56,6 +57,12 @@ pub(crate) fn take(
     touched: &mut FlushSet,
 ) {
     let client = &session.client;
+    let registry = &session.context.registry;
+    let is_over = |awaited: &Awaited| awaited.is_over(registry);
+    let _behind = match message.kind {
+        Kind::Request => session.line.behind(session, is_over, touched),
+        _ => None,
+    };
     match message.kind {
         Kind::Request
             if message.params.meta.version.is_some() && !session.context.gateway_info.simple =>
@@ -112,7 +119,7 @@ fn request<'a>(
     (client, era): (&'a Arc<Client>, &'a RequestEra),
 ) -> SessionRequest<'a> {
     let id = Id::new(message.id());
-    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch }
+    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, place: None }
 }
 
 /// Handles a request, for the first time or again after it had to wait.
@@ -333,7 +340,7 @@ fn send_to_own(
 /// A resource or prompt that no server has; perhaps one that is still starting has it.
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
-        retry_when_settled(asked);
+        retry_when_listed(asked);
     } else if !asked.retry_if_outdated(touched) {
         asked.turn_away(error, touched);
     }
@@ -354,7 +361,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
             let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
             send(asked, place, Outgoing::new(&changes, shown), touched);
         }
-        None if asked.session.context.is_starting() => retry_when_settled(&asked),
+        None if asked.session.context.is_starting() => retry_when_listed(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
         None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
     }
@@ -398,6 +405,10 @@ fn hold(
     match server.connection() {
         // The connection has come since the snapshot was taken.
         Some(connection) => submit(asked, server, &connection, outgoing, touched),
+        // Behind those that wait to be told whether the server has what they ask for.
+        None if asked.session.line.waits_for(&Awaited::Server(Arc::clone(server))) => {
+            retry_when_awake(&asked, Arc::clone(server));
+        }
         None => {
             let message = asked.message;
             let Some(reply) = reply_to(asked, server, outgoing, touched) else { return };

@@ -83,7 +83,7 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     let params = message.text(message.params.span);
     session.join();
     // Relaxed: the flag publishes nothing else.
-    session.batches.store(agreed.allows_batches(), Ordering::Relaxed);
+    session.agreed.batches.store(agreed.allows_batches(), Ordering::Relaxed);
     let capabilities = member(params, "capabilities").unwrap_or_default();
     let info = member(params, "clientInfo").unwrap_or_default();
     session.client.declares(capabilities);
@@ -95,7 +95,7 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     session.advise(name.as_deref());
     let kin = !context.gateway_info.simple && instance::is_asked_for(message);
     // Relaxed: read by later requests of this client, which come after the answer.
-    session.is_trunkline.store(kin, Ordering::Relaxed);
+    session.agreed.is_trunkline.store(kin, Ordering::Relaxed);
     let instances = if kin { context.registry.instances() } else { Vec::new() };
     let instructions = match context.gateway_info.simple {
         true => String::new(),

@@ -59,8 +59,9 @@ fn write_session_head(
     head: &mut Vec<u8>,
 ) -> Bytes {
     let session = asked.session;
-    let tells =
-        kind == ListKind::Tools && session.is_trunkline.load(Ordering::Relaxed) && !list.is_empty();
+    let tells = kind == ListKind::Tools
+        && session.agreed.is_trunkline.load(Ordering::Relaxed)
+        && !list.is_empty();
     if !tells {
         return list.clone();
     }

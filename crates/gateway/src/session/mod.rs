@@ -1,6 +1,6 @@
 //! One client's session: what it may say when, and what it is answered.
 //!
-//! Imports go one way: context, `known_lists`, `private_servers` ◄ `client_session` ◄ request
+//! Imports go one way: context, `known_lists`, `private_servers`, `waiting_line` ◄ `client_session` ◄ request
 //! ◄ `own_process`, waiting ◄ what requests lead to (subscribe, lists, listen, tasks, addressee, `meta_tools`,
 //! `unknown_tool`) ◄ legacy, stateless ◄ dispatch.
 
@@ -27,6 +27,7 @@ mod tag;
 mod tasks;
 mod unknown_tool;
 mod waiting;
+mod waiting_line;
 
 pub(crate) use cancel::{abandon, abandon_unflushed, end_calls, leave, leave_all, revoke_calls};
 pub(crate) use client_session::Session;

@@ -29,6 +29,8 @@ pub(crate) struct SessionRequest<'a> {
     /// Handles the request again after it had to wait. A field, so that this file does not know the
     /// dispatcher.
     pub(super) dispatch: fn(SessionRequest<'_>, &mut FlushSet),
+    /// Its place in the line of its client, if it had to wait there before.
+    pub(super) place: Option<u64>,
 }
 
 impl SessionRequest<'_> {

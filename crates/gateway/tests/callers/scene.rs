@@ -94,6 +94,7 @@ impl Scene {
             origins: Vec::new(),
             network: FrontNetwork::default(),
             stay: true,
+            drain_delay: std::time::Duration::ZERO,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
             replicas: None,

@@ -35,6 +35,27 @@ pub(crate) async fn get(
     session.row(&sql, vec![entry.into()]).await?.map(read).transpose()
 }
 
+/// A database takes so many values in one statement.
+const AT_ONCE: usize = 200;
+
+/// Of these entries, those that are there.
+pub(crate) async fn of_entries(
+    session: &mut Session,
+    entries: Vec<String>,
+) -> Result<Vec<PinsRecord>, StoreError> {
+    let mut found = Vec::new();
+    for entries in entries.chunks(AT_ONCE) {
+        let places: Vec<_> = (1..=entries.len()).map(|place| format!("${place}")).collect();
+        let places = places.join(", ");
+        let sql = format!("SELECT {COLUMNS} FROM pins WHERE entry IN ({places})");
+        let values = entries.iter().map(|entry| entry.as_str().into()).collect();
+        for row in session.rows(&sql, values).await? {
+            found.push(read(row)?);
+        }
+    }
+    Ok(found)
+}
+
 /// Those in which something waits, or was rejected, by server; the last first.
 pub(crate) async fn waiting(session: &mut Session) -> Result<Vec<PinsRecord>, StoreError> {
     let sql = format!(

@@ -1,7 +1,7 @@
 //! Servers that were registered.
 
 use crate::error::StoreError;
-use crate::records::{page, pending, pins, skill};
+use crate::records::{known_listing, page, pending, pins, skill};
 use crate::session::Session;
 use crate::value::{Row, Value};
 
@@ -168,6 +168,7 @@ pub(crate) async fn delete(
     session.execute("DELETE FROM health_samples WHERE server_id = $1", vec![id.into()]).await?;
     skill::forget_server(session, id).await?;
     pins::forget_server(session, id).await?;
+    known_listing::forget_server(session, id).await?;
     session.execute("DELETE FROM servers WHERE id = $1", vec![id.into()]).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ pub(super) const KNOWN: i64 = 10;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] =
-    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10];
+    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -321,4 +321,18 @@ const STEP_10: &[Statement] = &[
         ) STRICT",
     ),
     Both("CREATE INDEX tasks_made_at ON tasks (made_at)"),
+];
+
+/// Version 11: what servers listed last.
+const STEP_11: &[Statement] = &[
+    // A server may be of the configuration file, so it cannot refer to a row of `servers`.
+    Both(
+        "CREATE TABLE known_listings (
+            entry      TEXT PRIMARY KEY,
+            server_id  TEXT NOT NULL,
+            document   BLOB NOT NULL,
+            updated_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both("CREATE INDEX known_listings_server ON known_listings (server_id)"),
 ];

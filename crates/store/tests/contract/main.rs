@@ -11,6 +11,7 @@ mod cluster;
 mod credentials;
 mod health;
 mod keys;
+mod known_listings;
 mod leases;
 mod pending;
 mod pins;

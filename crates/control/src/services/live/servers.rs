@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use trunkline_gateway::{Fleet, Offer, ServerInfo, State, ToolInfo};
 
 use super::offers::OfferDigests;
@@ -22,6 +23,8 @@ pub(crate) struct LiveServers {
     pub(crate) offers: OfferDigests,
     /// The data plane, once it runs.
     fleet: OnceLock<Fleet>,
+    /// Cancelled once what is registered was told to it.
+    applied: CancellationToken,
     /// Why a registered server cannot even be tried, by its id. A leaf lock.
     connect_problems: Mutex<HashMap<String, ConnectProblem>>,
 }
@@ -39,6 +42,7 @@ impl LiveServers {
             health,
             offers: OfferDigests::default(),
             fleet: OnceLock::new(),
+            applied: CancellationToken::new(),
             connect_problems: Mutex::default(),
         }
     }
@@ -50,6 +54,11 @@ impl LiveServers {
     /// False: there is one already.
     pub(crate) fn set_fleet(&self, fleet: Fleet) -> bool {
         self.fleet.set(fleet).is_ok()
+    }
+
+    /// Cancelled once what is registered was told to the data plane.
+    pub(crate) fn applied(&self) -> &CancellationToken {
+        &self.applied
     }
 
     pub(crate) fn directory(&self) -> Arc<ServerDirectory> {

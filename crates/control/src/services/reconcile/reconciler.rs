@@ -19,6 +19,7 @@ use crate::services::directory::{ServerDirectory, ServerOrigin};
 use crate::services::live::LiveServers;
 use crate::services::monitor::Monitor;
 use crate::services::policies::PolicyService;
+use crate::services::recall::Recall;
 use crate::services::settings::DISCONNECT_GRACE;
 
 /// Other replicas may have changed something, and not every store sends a notification.
@@ -32,6 +33,7 @@ pub(crate) struct Reconciler {
     pub(crate) logins: Logins,
     pub(crate) policies: Arc<PolicyService>,
     pub(crate) background: Background,
+    pub(crate) recall: Recall,
     /// A leaf lock.
     // One server's revision is compared or noted under it; secrets are opened without it.
     pub(crate) applied: Mutex<AppliedRevisions>,
@@ -69,7 +71,7 @@ impl Reconciler {
         let Ok(mark) = self.opener.store.pins_mark().await else { return };
         let before = self.reviewed.lock().replace(mark);
         if before.is_some_and(|before| before != mark) {
-            fleet.reconsider_pins();
+            self.recall.reconsider(fleet, &self.live.directory()).await;
         }
     }
 
@@ -105,7 +107,11 @@ impl Reconciler {
             let why = "the config file has a server of this name".to_owned();
             self.live.set_connect_problem(entry, why);
         }
+        let of_file = self.live.known.file().wanted();
+        self.recall.before_start(Some(fleet), of_file.iter().chain(&specs)).await;
         self.apply(fleet, specs);
+        self.recall.forget_read();
+        self.live.applied().cancel();
         self.monitor.look();
     }
 

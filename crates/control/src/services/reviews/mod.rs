@@ -1,8 +1,6 @@
-//! What is pinned of servers' definitions, in the store: kept for the data plane, and decided on by people.
+//! What is pinned of servers' definitions and waits: decided on by people.
 
-mod home;
 mod service;
 
-pub(crate) use home::StoredPins;
 pub use service::ReviewService;
 pub(crate) use service::{ServerReview, WaitingReview};

@@ -11,7 +11,6 @@ use trunkline_catalog::scan::Finding;
 use trunkline_gateway::PinHome;
 use trunkline_store::{Change, NewAudit, PinsRecord, Store, StoreError};
 
-use super::home::{StoredPins, definition_words, some_of, stored};
 use crate::access::Principal;
 use crate::clock;
 use crate::fault::{Problem, ProblemKind};
@@ -20,11 +19,12 @@ use crate::llm::{Opinion, SecondOpinions};
 use crate::services::directory::ServerEntry;
 use crate::services::live::LiveServers;
 use crate::services::problems::store_problem;
+use crate::services::recall::{Recall, definition_words, some_of, stored};
 use crate::services::records::server_record;
 
 #[derive(Debug)]
 pub struct ReviewService {
-    pub(in crate::services) pins: StoredPins,
+    pub(in crate::services) recall: Recall,
     pub(in crate::services) live: Arc<LiveServers>,
     pub(in crate::services) opinions: Option<SecondOpinions>,
 }
@@ -61,11 +61,11 @@ const MOST_TRIES: usize = 10;
 impl ReviewService {
     /// Where the data plane keeps its pins.
     pub fn home(&self) -> Arc<dyn PinHome> {
-        Arc::new(self.pins.clone())
+        self.recall.pin_home()
     }
 
     fn store(&self) -> &Store {
-        &self.pins.store
+        self.recall.store()
     }
 
     /// Everything that waits, by server.
@@ -174,7 +174,7 @@ impl ReviewService {
                 Ok(()) => {}
             }
             if let Some(fleet) = self.live.fleet() {
-                fleet.reconsider_pins();
+                self.recall.reconsider(fleet, &self.live.directory()).await;
             }
             return Ok(decided);
         }

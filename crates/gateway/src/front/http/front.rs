@@ -40,7 +40,7 @@ pub(crate) struct Front {
     pub(crate) replicas: Option<FrontReplicas>,
     conns: OpenConns,
     pub(crate) shutdown: Shutdown,
-    /// Every server was once up or had failed.
+    /// It was once known of every server what it offers, or it had failed.
     settled: AtomicBool,
 }
 
@@ -58,6 +58,8 @@ struct OpenConns {
 pub(crate) struct Shutdown {
     /// Cancelled when the last client of `/sse` has left and the front should not outlive it.
     pub(crate) deserted: CancellationToken,
+    /// Nobody should be sent here any more.
+    leaving: AtomicBool,
     draining: AtomicBool,
     /// Cancelled when draining begins.
     ending: CancellationToken,
@@ -158,8 +160,19 @@ impl Front {
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }
 
+    /// Says from now on that nobody should be sent here. Those who come are served.
+    pub(crate) fn announce_end(&self) {
+        // Relaxed: a probe that reads the old value comes again.
+        self.shutdown.leaving.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.shutdown.leaving.load(Ordering::Relaxed)
+    }
+
     /// Refuses new calls from now on, and ends every subscription.
     pub(crate) fn drain(&self) {
+        self.announce_end();
         // Relaxed: a request that slips in is drained like those before it.
         self.shutdown.draining.store(true, Ordering::Relaxed);
         self.shutdown.ending.cancel();
@@ -174,14 +187,14 @@ impl Front {
         self.shutdown.draining.load(Ordering::Relaxed)
     }
 
-    /// The keys of servers whose first start is not over yet.
+    /// The keys of servers of which it is not known yet what they offer.
     pub(crate) fn starting_servers(&self) -> Vec<String> {
         // Relaxed: the flag is only ever set, and a stale one costs another look.
         if self.settled.load(Ordering::Relaxed) {
             return Vec::new();
         }
         let servers = self.context.registry.servers();
-        let starting = servers.iter().filter(|server| !server.has_settled());
+        let starting = servers.iter().filter(|server| !server.is_listed());
         let missing: Vec<_> = starting.map(|server| server.key.to_string()).collect();
         // Relaxed: a late `false` over a `true` costs another look, no more.
         self.settled.store(missing.is_empty(), Ordering::Relaxed);

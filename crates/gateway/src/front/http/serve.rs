@@ -3,9 +3,10 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use trunkline_http::reach::Cidr;
 
 use crate::front::http::access::{FrontScheme, Guard};
@@ -36,6 +37,8 @@ pub struct HttpOptions {
     pub network: FrontNetwork,
     /// False: it ends when the last client of `/sse` has gone.
     pub stay: bool,
+    /// How long it serves on after a signal, while `/readyz` says that nobody should be sent here.
+    pub drain_delay: Duration,
     /// Decides which callers may speak MCP and what they see; `None`: `token` decides.
     pub gate: Option<Arc<dyn Gate>>,
     /// Other routes on the same address.
@@ -111,6 +114,7 @@ pub(crate) async fn serve(
         origins,
         network,
         stay,
+        drain_delay,
         gate,
         attachment,
         replicas,
@@ -135,11 +139,7 @@ pub(crate) async fn serve(
     let accepting = open_entrance((listener, port), network, &front, &mut tasks)?;
     tasks.spawn(sweep(Arc::clone(&front)));
 
-    tokio::select! {
-        () = signals.any() => {}
-        () = front.shutdown.deserted.cancelled() => {}
-        () = pumps.ended() => {}
-    }
+    serve_until_the_end(&front, drain_delay, &mut signals, pumps).await;
     // From here on new calls are refused, and open ones get their answers.
     front.drain();
     // The kernel hands new clients to the next process that listens on this address.
@@ -167,6 +167,26 @@ pub(crate) async fn serve(
     // The sweeper goes last: it keeps comments and timeouts going until here.
     tasks.shutdown().await;
     Ok(())
+}
+
+/// Resolves when nothing new is to be served. After a signal it is said that nobody should be sent here, and everything is
+/// served until load balancers have seen that; a second signal ends it.
+async fn serve_until_the_end(front: &Front, delay: Duration, signals: &mut Signals, pumps: &Pumps) {
+    tokio::select! {
+        () = signals.any() => {}
+        () = front.shutdown.deserted.cancelled() => return,
+        () = pumps.ended() => return,
+    }
+    if delay.is_zero() {
+        return;
+    }
+    front.announce_end();
+    tracing::info!("is not ready any more, and ends in {} s", delay.as_secs());
+    tokio::select! {
+        () = sleep(delay) => {}
+        () = signals.any() => {}
+        () = pumps.ended() => {}
+    }
 }
 
 /// Lets connections in, and sends whoever speaks plain HTTP beside TLS there; what accepts them.

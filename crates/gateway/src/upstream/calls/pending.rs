@@ -163,11 +163,14 @@ impl Pending {
         self.open.iter().map(|(id, entry)| (id, &entry.waiter))
     }
 
-    /// Takes all calls out and accepts no more: a later call is refused at once.
+    /// Takes all calls out, in the order in which they came, and accepts no more: a later call is refused at once.
     pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
         // Under the same lock as `next_id`: no call can come in behind those that are taken out.
         self.closed = true;
-        self.open.take()
+        let mut calls = self.open.take();
+        // Once numbers are used again, those above the last one are older.
+        calls.sort_unstable_by_key(|(id, _)| (*id <= self.last, *id));
+        calls
     }
 }
 

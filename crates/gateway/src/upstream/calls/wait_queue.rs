@@ -1,25 +1,24 @@
 //! `WaitQueue`: calls that wait until their server is back, or until it is their turn. Each is sent once, or
 //! ends with an error that says why not.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
-use trunkline_catalog::config::CallRules;
-use trunkline_wire::{Edits, decode, scan};
+use trunkline_wire::{Edits, scan};
 
 use crate::call::{CallHandle, CallOwner, Cancel, Rejected, ReplyTo};
 use crate::error::{Absence, CallError};
 use crate::identity::Identity;
-use crate::limits::{
-    LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
-    WAITING_CALLS,
-};
+use crate::limits::{LONGEST_TURN, STEP, WAITING_BYTES, WAITING_CALLS};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
+use crate::upstream::calls::line::{CallLine, CallTicket};
+use crate::upstream::calls::steps::Steps;
+use crate::upstream::calls::wait_rules::WaitRules;
+use crate::upstream::calls::waiting_call::{WaitCause, WaitingCall};
 use crate::upstream::connection::Connection;
 
 #[derive(Debug)]
@@ -33,54 +32,22 @@ pub(crate) struct WaitQueue {
     /// Held while waiting calls are sent: the concurrency limit is checked and used in one step.
     // Above all locks of a call: whole calls are handed over under it.
     turnstile: Mutex<(), rank::Turnstile>,
-    /// Calls that waited for the server are being sent a few at a time: new ones queue behind them.
-    // Relaxed where it is used: a call that reads the old value goes a moment early or late, and no
-    // order is promised among calls.
+    /// Calls wait here, or are just being sent from here: new ones queue behind them.
+    // Set when a call comes in and cleared when the last one is with its server, both under `state`. Acquire where it
+    // is read: who sees it cleared comes behind what was sent before.
     is_crowded: AtomicBool,
     /// Notified when a call starts to wait.
     bell: Arc<Notify>,
 }
 
-/// Which calls wait, and how long.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WaitRules {
-    /// Calls are kept while their server is away.
-    pub(in crate::upstream) waits_for_restart: bool,
-    /// A call that was sent is kept as well, to be made again if the server is gone.
-    pub(in crate::upstream) repeats: bool,
-    /// How many calls the server is given at a time.
-    pub(in crate::upstream) max_concurrency: Option<usize>,
-    /// How long a call waits for its server.
-    pub(in crate::upstream) patience: Duration,
-}
-
-impl WaitRules {
-    /// What the config says of the calls of a server; they do not wait for a server that is gone.
-    pub(in crate::upstream) fn of(calls: &CallRules) -> Self {
-        Self {
-            waits_for_restart: false,
-            repeats: false,
-            max_concurrency: calls.max_concurrency,
-            patience: Duration::ZERO,
-        }
-    }
-
-    /// Are calls of a server that is there looked at?
-    pub(in crate::upstream) fn looks_at_calls(&self) -> bool {
-        self.repeats || self.max_concurrency.is_some()
-    }
-}
-
 #[derive(Debug, Default)]
 struct WaitQueueState {
     standing: Standing,
-    calls: BTreeMap<u32, WaitingCall>,
+    calls: CallLine<WaitingCall>,
     bytes: usize,
-    last: u32,
     /// The server was there before.
     has_served: bool,
-    /// The next step, while calls that waited for the server are sent step by step.
-    step: Option<u32>,
+    steps: Steps,
 }
 
 /// What the queue knows about its server.
@@ -95,18 +62,14 @@ enum Standing {
     Away,
 }
 
-#[derive(Debug)]
-struct WaitingCall {
-    reply: ReplyTo,
-    until: Instant,
-    cause: WaitCause,
-}
-
-/// Why a call waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitCause {
-    Away,
-    Turn,
+/// Where a call is put.
+#[derive(Clone, Copy, Debug)]
+enum QueuePlace {
+    Last,
+    /// It was sent before all that wait came.
+    First,
+    /// Where it was before it was taken out.
+    Again(CallTicket),
 }
 
 impl WaitQueue {
@@ -179,30 +142,48 @@ impl WaitQueue {
             WaitCause::Turn => LONGEST_TURN,
         };
         let until = Instant::now() + within.unwrap_or(patience).min(patience);
-        self.keep(WaitingCall { reply, until, cause })
+        self.keep(WaitingCall { reply, until, cause }, QueuePlace::Last)
     }
 
-    fn keep(self: &Arc<Self>, call: WaitingCall) -> Result<(), Box<Rejected>> {
-        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
+    /// Keeps a call that was with the server, before all that wait: those came later.
+    pub(in crate::upstream) fn readmit(
+        self: &Arc<Self>,
+        reply: ReplyTo,
+        left: Option<Duration>,
+    ) -> Result<(), Box<Rejected>> {
+        let until = Instant::now() + left.unwrap_or(self.rules.patience).min(self.rules.patience);
+        self.keep(WaitingCall { reply, until, cause: WaitCause::Away }, QueuePlace::First)
+    }
+
+    fn keep(self: &Arc<Self>, call: WaitingCall, place: QueuePlace) -> Result<(), Box<Rejected>> {
+        let size = call.size();
         let mut state = self.state.lock();
         if call.cause == WaitCause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
             return Err(Rejected::new(call.reply, self.gone(what, false)));
         }
-        // Before it is opened in its client: a call that is refused must not be open there.
-        if state.calls.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
+        // Before it is opened in its client: a call that is refused must not be open there. One that was just taken
+        // out has its room still.
+        let is_new = !matches!(place, QueuePlace::Again(_));
+        let is_full = state.calls.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES;
+        if is_new && is_full {
             let why = "too many calls wait for it";
             let error = CallError::Busy { server: self.key.to_string(), why };
             return Err(Rejected::new(call.reply, error));
         }
-        let id = state.last.wrapping_add(1);
+        let ticket = match place {
+            QueuePlace::Last => state.calls.last_ticket(),
+            QueuePlace::First => state.calls.first_ticket(),
+            QueuePlace::Again(ticket) => ticket,
+        };
         let owner: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
-        if !call.reply.client.open(&call.reply.id, CallHandle::Sent { owner, id }) {
+        let handle = CallHandle::Sent { owner, id: ticket.handle() };
+        if !call.reply.client.open(&call.reply.id, handle) {
             return Err(Rejected::new(call.reply, CallError::duplicate_id()));
         }
-        state.last = id;
         state.bytes += size;
-        state.calls.insert(id, call);
+        state.calls.insert(ticket, call);
+        self.is_crowded.store(true, Ordering::Release);
         drop(state);
         // Behind the lock: the sweeper that it wakes takes it first.
         self.bell.notify_one();
@@ -218,62 +199,53 @@ impl WaitQueue {
             // Step by step only where new calls can be made to wait behind those.
             let is_crowd = self.rules.looks_at_calls() && !state.calls.is_empty();
             if state.standing == Standing::Away && is_crowd {
-                state.step = Some(0);
-                self.is_crowded.store(true, Ordering::Relaxed);
+                state.steps.begin();
             }
             state.standing = Standing::Serving;
             state.has_served = true;
         }
-        let mut touched = FlushSet::default();
-        self.release(&mut touched);
-        touched.flush();
+        self.release_now();
     }
 
     /// Sends the calls that have waited for the server to come back, a few each millisecond. All at once
     /// they would use up the machine, and every other call would be late.
     pub(in crate::upstream) async fn let_in(self: Arc<Self>) {
-        while let Some(most) = self.next_portion() {
+        let Some(stepping) = Stepping::begin(&self) else { return };
+        while let Some(most) = stepping.next_portion() {
             let mut touched = FlushSet::default();
             self.release_some(most, &mut touched);
             touched.flush();
-            if self.end_if_through() {
-                return;
-            }
             sleep(STEP).await;
         }
-    }
-
-    /// How many calls are sent in this step; `None`: there are no steps.
-    fn next_portion(&self) -> Option<usize> {
-        let mut state = self.state.lock();
-        let step = state.step?;
-        state.step = Some(step.saturating_add(1));
-        Some(portion(step, state.calls.len()))
-    }
-
-    /// Ends the steps when no call waits or the last step is done: new calls then go straight to the
-    /// server.
-    fn end_if_through(&self) -> bool {
-        let mut state = self.state.lock();
-        let is_through = state.calls.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
-        if is_through {
-            state.step = None;
-            self.is_crowded.store(false, Ordering::Relaxed);
-        }
-        is_through
+        drop(stepping);
+        self.release_now(); // what has come since the last step
     }
 
     /// Does a new call have to queue behind others, although its server is there?
     pub(in crate::upstream) fn is_crowded(&self) -> bool {
-        self.is_crowded.load(Ordering::Relaxed)
+        self.is_crowded.load(Ordering::Acquire)
+    }
+
+    /// May calls go to the server that do not look here first? Not past those that wait and can be sent.
+    pub(in crate::upstream) fn may_be_passed(&self) -> bool {
+        self.rules.looks_at_calls()
+            || !self.is_crowded()
+            || self.state.lock().standing != Standing::Serving
     }
 
     /// Sends waiting calls in the order they came, as far as the server takes them; unless `let_in` does
     /// that step by step.
     pub(crate) fn release(self: &Arc<Self>, touched: &mut FlushSet) {
-        if self.state.lock().step.is_none() {
+        if !self.state.lock().steps.are_taken() {
             self.release_some(usize::MAX, touched);
         }
+    }
+
+    /// Sends waiting calls, and writes them.
+    pub(in crate::upstream) fn release_now(self: &Arc<Self>) {
+        let mut touched = FlushSet::default();
+        self.release(&mut touched);
+        touched.flush();
     }
 
     fn release_some(self: &Arc<Self>, most: usize, touched: &mut FlushSet) {
@@ -285,19 +257,28 @@ impl WaitQueue {
             if self.rules.max_concurrency.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
-            let Some(call) = self.state.lock().next() else { return };
+            let Some((ticket, call)) = self.next() else { return };
             // Its client may have cancelled it since it was taken out of the queue.
             if !call.reply.claim() {
-                cancelled(&call.reply, touched);
+                call.cancelled(touched);
                 continue;
             }
-            self.hand_over(call, &connection, touched);
+            self.hand_over((ticket, call), &connection, touched);
         }
+    }
+
+    /// Takes out the call that is sent next, if the server is there. What was taken out before is with the server.
+    fn next(&self) -> Option<(CallTicket, WaitingCall)> {
+        let mut state = self.state.lock();
+        if state.calls.is_empty() {
+            self.is_crowded.store(false, Ordering::Release);
+        }
+        state.next()
     }
 
     fn hand_over(
         self: &Arc<Self>,
-        call: WaitingCall,
+        (ticket, call): (CallTicket, WaitingCall),
         connection: &Arc<Connection>,
         touched: &mut FlushSet,
     ) {
@@ -317,7 +298,7 @@ impl WaitQueue {
                 if self.rules.waits_for_restart =>
             {
                 self.missed(connection);
-                match self.keep(WaitingCall { reply, until, cause }) {
+                match self.keep(WaitingCall { reply, until, cause }, QueuePlace::Again(ticket)) {
                     Ok(()) => return,
                     Err(rejected) => *rejected,
                 }
@@ -337,12 +318,12 @@ impl WaitQueue {
             let mut state = self.state.lock();
             state.standing = Standing::Shut;
             state.bytes = 0;
-            std::mem::take(&mut state.calls)
+            state.calls.take()
         };
         let mut touched = FlushSet::default();
-        for (_, call) in calls {
+        for call in calls {
             let error = self.gone(what.clone(), call.reply.has_run());
-            fail(&call.reply, &error, &mut touched);
+            call.fail(&error, &mut touched);
         }
         touched.flush();
     }
@@ -356,14 +337,14 @@ impl WaitQueue {
                 .iter()
                 // One that may have run is told that, whatever becomes of it.
                 .filter(|(_, call)| !call.reply.has_run())
-                .filter_map(|(id, call)| Some((*id, refusal(&called_tool(&call.reply)?)?)))
+                .filter_map(|(ticket, call)| Some((ticket, refusal(&call.called_tool()?)?)))
                 .collect();
-            let take = |(id, error)| Some((state.remove(id)?, error));
+            let take = |(ticket, error)| Some((state.remove(ticket)?, error));
             outdated.into_iter().filter_map(take).collect()
         };
         let mut touched = FlushSet::default();
         for (call, error) in refused {
-            fail(&call.reply, &error, &mut touched);
+            call.fail(&error, &mut touched);
         }
         touched.flush();
     }
@@ -373,9 +354,7 @@ impl WaitQueue {
         if self.len() == 0 {
             return false;
         }
-        let mut touched = FlushSet::default();
-        self.release(&mut touched);
-        touched.flush();
+        self.release_now();
         self.expire(Instant::now())
     }
 
@@ -384,21 +363,21 @@ impl WaitQueue {
         let (late, left) = {
             let mut state = self.state.lock();
             let late = state.calls.iter().filter(|(_, call)| call.until <= now);
-            let late: Vec<u32> = late.map(|(id, _)| *id).collect();
+            let late: Vec<CallTicket> = late.map(|(ticket, _)| ticket).collect();
             let late: Vec<WaitingCall> =
-                late.into_iter().filter_map(|id| state.remove(id)).collect();
+                late.into_iter().filter_map(|ticket| state.remove(ticket)).collect();
             (late, !state.calls.is_empty())
         };
         let mut touched = FlushSet::default();
-        for WaitingCall { reply, cause, .. } in late {
-            let error = match cause {
-                WaitCause::Away => self.gone(self.absence(), reply.has_run()),
+        for call in late {
+            let error = match call.cause {
+                WaitCause::Away => self.gone(self.absence(), call.reply.has_run()),
                 WaitCause::Turn => {
                     let why = "it has too many calls already, and none has ended in time";
                     CallError::Busy { server: self.key.to_string(), why }
                 }
             };
-            fail(&reply, &self.in_this_case(&reply, error), &mut touched);
+            call.fail(&self.in_this_case(&call.reply, error), &mut touched);
         }
         touched.flush();
         left
@@ -430,62 +409,64 @@ impl WaitQueue {
     }
 }
 
-/// How many waiting calls are sent in this step. More with each step: if new calls came as fast as these are
-/// sent, the queue would never become empty.
-fn portion(step: u32, waiting: usize) -> usize {
-    let more = usize::try_from(step / STEPS_TO_ONE_MORE).unwrap_or(usize::MAX);
-    let most = LEAST_LET_IN.saturating_add(more).max(waiting / PARTS);
-    if step < LAST_STEP { most.min(waiting) } else { waiting }
-}
-
-/// The tool that a waiting call is for, as its server calls it.
-fn called_tool(reply: &ReplyTo) -> Option<String> {
-    let message = scan(&reply.replay.as_ref()?.request).ok()?;
-    let name = decode(message.text(message.params.name))?;
-    (*message.method() == *b"tools/call").then(|| name.into_owned())
-}
-
-/// Its client has cancelled it.
-fn cancelled(reply: &ReplyTo, touched: &mut FlushSet) {
-    reply.cancelled(Cancel::Left, reply.has_run(), touched);
-}
-
-/// Ends a call that was taken out of the queue; its client may have cancelled it just now.
-fn fail(reply: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
-    match reply.claim() {
-        true => reply.fail_taken(error, touched),
-        false => cancelled(reply, touched),
-    }
-}
-
 impl WaitQueueState {
+    /// Takes out the call with this handle.
+    fn remove_by(&mut self, handle: u32) -> Option<WaitingCall> {
+        let ticket = self.calls.ticket_of(handle)?;
+        self.remove(ticket)
+    }
+
     /// The call that is sent next, if the server is there.
-    fn next(&mut self) -> Option<WaitingCall> {
+    fn next(&mut self) -> Option<(CallTicket, WaitingCall)> {
         if self.standing != Standing::Serving {
             return None;
         }
-        let first = *self.calls.first_key_value()?.0;
-        self.remove(first)
+        let first = self.calls.first()?;
+        Some((first, self.remove(first)?))
     }
 
-    fn remove(&mut self, id: u32) -> Option<WaitingCall> {
-        let call = self.calls.remove(&id)?;
-        let size = call.reply.replay.as_ref().map_or(0, |replay| replay.request.len());
+    fn remove(&mut self, ticket: CallTicket) -> Option<WaitingCall> {
+        let call = self.calls.remove(ticket)?;
+        let size = call.size();
         self.bytes = self.bytes.saturating_sub(size);
         Some(call)
     }
 }
 
+/// Who sends calls step by step: also if this is dropped between two steps, because the run of the server ends.
+struct Stepping<'a>(&'a WaitQueue);
+
+impl<'a> Stepping<'a> {
+    /// `None`: there are no steps to be taken, or somebody takes them.
+    fn begin(queue: &'a WaitQueue) -> Option<Self> {
+        let is_mine = queue.state.lock().steps.take();
+        is_mine.then(|| Self(queue))
+    }
+
+    /// How many calls are sent in this step; `None`: no call waits, or the last step is done.
+    fn next_portion(&self) -> Option<usize> {
+        let mut state = self.0.state.lock();
+        let waiting = state.calls.len();
+        state.steps.next(waiting)
+    }
+}
+
+impl Drop for Stepping<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().steps = Steps::default();
+    }
+}
+
 impl CallOwner for WaitQueue {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
-        let call = self.state.lock().remove(id);
+        let call = self.state.lock().remove_by(id);
         if let Some(WaitingCall { reply, .. }) = call {
             reply.cancelled(how, reply.has_run(), touched);
         }
     }
 
     fn abandon(&self, id: u32, touched: &mut FlushSet) {
-        let call = self.state.lock().remove(id);
+        let call = self.state.lock().remove_by(id);
         if let Some(WaitingCall { reply, .. }) = call {
             reply.fail(&CallError::ShuttingDown { may_have_run: reply.has_run() }, touched);
         }
@@ -496,40 +477,5 @@ impl CallOwner for WaitQueue {
 
     fn is_wait_queue(&self) -> bool {
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crowd_is_let_in_in_small_parts_and_has_an_end() {
-        for (step, waiting, expected) in [
-            (0, 0, 0),
-            (0, 1, 1),
-            (0, 64, 2),
-            (15, 64, 2),
-            (16, 64, 3),
-            (0, 4096, 64),
-            (160, 640, 12),
-            (LAST_STEP - 1, 640, 64),
-            (LAST_STEP, 64_000, 64_000),
-        ] {
-            assert_eq!(portion(step, waiting), expected, "{step} {waiting}");
-        }
-        // However many wait, and come meanwhile at each step: so many steps at most.
-        for (waiting, arriving, most) in [(64, 0, 28), (4096, 0, 250), (200, 5, 160), (64, 20, 700)]
-        {
-            let (mut left, mut step) = (waiting, 0);
-            while left > 0 {
-                left -= portion(step, left);
-                step += 1;
-                if left > 0 {
-                    left += arriving;
-                }
-            }
-            assert!(step <= most, "{waiting} with {arriving} each time took {step}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! late, cancelled, or with their connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use trunkline_wire::Edits;
 
@@ -10,7 +11,7 @@ use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::upstream::calls::pending::{Entry, Waiter};
-use crate::upstream::calls::wait_queue::WaitCause;
+use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::questions::attribution::Caller;
 use crate::upstream::transport::UpstreamId;
@@ -23,6 +24,7 @@ impl Connection {
         // Closed under the lock: a call that comes now is refused with "has not run" instead of
         // being lost.
         let entries = self.link.pending.lock().close();
+        let mut waiting = Vec::new();
         for (id, entry) in entries {
             let may_have_run = self.link.transport.may_have_run(id, entry.sent_at);
             let error = CallError::ServerGone {
@@ -33,11 +35,16 @@ impl Connection {
             };
             match entry.waiter {
                 Waiter::Client(reply) => {
-                    self.lose(reply, entry.deadline, may_have_run, &error, &mut touched);
+                    let lost = self.lose(reply, entry.deadline, may_have_run, &error, &mut touched);
+                    waiting.extend(lost.map(|lost| (lost, error)));
                 }
                 Waiter::Parked(parked) => parked.fail(&error, &mut touched),
                 Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
             }
+        }
+        // The newest first, each before those that wait: so they are in the order in which they were sent.
+        for (lost, error) in waiting.into_iter().rev() {
+            lost.wait(&error, &mut touched);
         }
         self.link.transport.close();
         let owner = Arc::clone(self) as Arc<dyn CallOwner>;
@@ -118,40 +125,40 @@ impl CallOwner for Connection {
 }
 
 impl Connection {
-    /// The server has gone with this call: it waits for the server to come back, if it has not run
+    /// The server has gone with this call: it is to wait for the server to come back, if it has not run
     /// or may be made again; otherwise it ends with the error.
-    pub(in crate::upstream) fn lose(
+    fn lose(
         &self,
         mut reply: ReplyTo,
         deadline: Option<Tick>,
         may_have_run: bool,
         error: &CallError,
         touched: &mut FlushSet,
-    ) {
+    ) -> Option<LostCall> {
         let queue = self
             .options
             .wait_queue
             .as_ref()
             .filter(|queue| queue.takes_calls() && reply.rounds == 0);
         let Some((queue, replay)) = queue.zip(reply.replay.as_mut()) else {
-            return reply.fail(error, touched);
+            reply.fail(error, touched);
+            return None;
         };
         if may_have_run
             && (replay.cut_off >= self.link.transport.most_repeats()
                 || !self.repeatable.may_repeat(&replay.request))
         {
-            return reply.fail(error, touched);
+            reply.fail(error, touched);
+            return None;
         }
         replay.deadline = deadline;
         replay.cut_off += u8::from(may_have_run);
         // Its client has cancelled it meanwhile, and it has its outcome.
         if !reply.claim() {
-            return;
+            return None;
         }
         let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
-        if let Err(rejected) = queue.admit(reply, WaitCause::Away, left) {
-            rejected.reply.fail_taken(error, touched);
-        }
+        Some(LostCall { queue: Arc::clone(queue), reply, left })
     }
 
     /// The way of one call has broken off: it is made again if it may be, or ends with the error.
@@ -170,8 +177,27 @@ impl Connection {
         // Looked at and taken out under one lock: its answer may come from another thread.
         let entry = pending.remove(id);
         drop(pending);
-        if let Some(Entry { waiter: Waiter::Client(reply), deadline, .. }) = entry {
-            self.lose(reply, deadline, !error.may_retry(), error, touched);
+        if let Some(Entry { waiter: Waiter::Client(reply), deadline, .. }) = entry
+            && let Some(lost) = self.lose(reply, deadline, !error.may_retry(), error, touched)
+        {
+            lost.wait(error, touched);
+        }
+    }
+}
+
+/// A call that was with a server that has gone, taken out of its client, and is to be sent again.
+struct LostCall {
+    queue: Arc<WaitQueue>,
+    reply: ReplyTo,
+    /// How much of its time is left.
+    left: Option<Duration>,
+}
+
+impl LostCall {
+    /// It waits, before those that came later. If it cannot, it ends with the error.
+    fn wait(self, error: &CallError, touched: &mut FlushSet) {
+        if let Err(rejected) = self.queue.readmit(self.reply, self.left) {
+            rejected.reply.fail_taken(error, touched);
         }
     }
 }

@@ -23,9 +23,10 @@ use crate::identity::Identity;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE, Limits};
 use crate::lock::MutexGuard;
 use crate::pump::FlushSet;
+use crate::upstream::calls::WaitCause;
 use crate::upstream::calls::link::Link;
 use crate::upstream::calls::pending::{Entry, Pending, Waiter};
-use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue};
+use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::facts::ServerFacts;
 use crate::upstream::connection::hints::RepeatableTools;
@@ -154,13 +155,15 @@ impl Connection {
             return self.submit_now(message, changes, reply, touched);
         }
         let keeps = queue.rules.repeats && message.bytes.len() <= KEPT_REQUEST;
-        if reply.replay.is_none() && (keeps || queue.has_turns()) {
+        let cause = match queue.has_turns() {
+            true => Some(WaitCause::Turn),
+            false => queue.is_crowded().then_some(WaitCause::Away),
+        };
+        if reply.replay.is_none() && (keeps || cause.is_some()) {
             reply.keep_for_later(message, changes);
         }
-        let cause = match queue.has_turns() {
-            true => WaitCause::Turn,
-            false if queue.is_crowded() && reply.replay.is_some() => WaitCause::Away,
-            false => return self.submit_now(message, changes, reply, touched),
+        let Some(cause) = cause else {
+            return self.submit_now(message, changes, reply, touched);
         };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.options.timeout.or(self.link.limits.call);

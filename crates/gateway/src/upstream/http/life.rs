@@ -183,7 +183,7 @@ impl<'a> Life<'a> {
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.
-        self.server.set_live(None);
+        self.server.set_gone();
         self.server.update(|status| status.tools = 0);
         self.supervisor.offers.bump();
         if lets_calls_end(self.server, end) {

@@ -99,7 +99,7 @@ pub(crate) struct Services {
     /// What servers are told that clients can do: their lists may depend on it.
     pub(crate) declared: Declared,
     /// Where it is remembered what servers say of themselves.
-    pub(crate) listings: Option<Arc<KnownListings>>,
+    pub(crate) listings: Option<KnownListings>,
     /// Where it is kept what was approved of servers' definitions.
     pub(crate) pins: Option<Arc<dyn PinHome>>,
     /// Who reads results; `None`: nobody.

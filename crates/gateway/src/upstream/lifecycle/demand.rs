@@ -44,7 +44,7 @@ impl Demand {
 
     /// To be called before the server is taken out of sight: a call that comes afterwards is not forgotten.
     pub(in crate::upstream) fn begin_anew(&self) {
-        // Relaxed: the lock of the live connection is taken next (`set_live`). Whoever finds the
+        // Relaxed: the lock of the live connection is taken next (`set_gone`). Whoever finds the
         // connection gone there sees that nobody has called yet, and rings.
         self.is_called.store(false, Ordering::Relaxed);
         self.may_hold_state.store(false, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! A server from its first start to its end: handshake, listing, restarts, what is known of it.
 
 pub(in crate::upstream) mod answers;
+mod arrival;
 pub(in crate::upstream) mod breaker;
 pub(in crate::upstream) mod compared;
 pub(in crate::upstream) mod condemn;

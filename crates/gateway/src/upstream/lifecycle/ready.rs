@@ -10,6 +10,7 @@ use crate::call::Level;
 use crate::era::Era;
 use crate::limits::{CHANGE_PAUSE, PINS_RETRY};
 use crate::upstream::connection::Connection;
+use crate::upstream::lifecycle::arrival::arrive;
 use crate::upstream::lifecycle::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::lifecycle::offer::Live;
 use crate::upstream::lifecycle::pinned::{Admitted, ListedTexts, Offered};
@@ -32,7 +33,7 @@ pub(in crate::upstream) async fn become_ready(
     let instance = &supervisor.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
     connection.facts.told.get_or_init(|| capabilities);
-    // Relaxed: clients get the connection behind this, through the lock in `set_live`.
+    // Relaxed: clients get the connection behind this, through the lock in `arrive`.
     connection.facts.logs.store(hello.logs, Ordering::Relaxed);
     connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listens.listen(&connection.link, &hello); // before its lists are read: no change of them is missed
@@ -64,6 +65,7 @@ async fn publish(
     screened: Screened,
     supervisor: &Supervisor,
 ) {
+    let was_live = server.live().is_some();
     let Screened { listing: listed, suspected, written } = screened;
     let secrets = &server.definition.secrets;
     for warning in server.offer.new_warnings(&listed.warnings) {
@@ -78,16 +80,18 @@ async fn publish(
     if connection.options.wait_queue.as_ref().is_some_and(|room| room.rules.repeats) {
         connection.repeatable.learn(&listing);
     }
-    server.refuse_outdated(&listing);
     // As it was written: what is withheld of it has to be known when it is shown again.
     let as_written = written.as_ref().map_or(&*listed, |it| &it.listing);
     server.remember(connection, (hello, as_written), &told);
     let tools = listing.tools().len();
     let running = Arc::clone(connection);
     let live = Live { connection: running, listing, listed, hello: told, written };
-    // The order matters: the connection is there before the lists name it (`bump`), and waiting
-    // calls are let in last.
-    server.set_live(Some(live));
+    // It may have been taken out of sight while its pins were read, and must not come back into it.
+    if was_live && !server.connection().is_some_and(|now| Arc::ptr_eq(&now, connection)) {
+        return;
+    }
+    // The order matters: the connection is there before the lists name it (`bump`).
+    arrive(server, live);
     supervisor.offers.bump();
     server.update(|status| {
         status.tools = tools;
@@ -95,7 +99,6 @@ async fn publish(
         status.state = State::Running;
         status.retry = None;
     });
-    server.welcome_back(connection);
 }
 
 /// A server that comes again is told what its predecessor knew.

@@ -16,8 +16,9 @@ use crate::upstream::lifecycle::handshake::ServerHello;
 
 #[derive(Debug)]
 pub(in crate::upstream) struct Remembered {
-    listings: Arc<KnownListings>,
+    listings: KnownListings,
     entry: EntryId,
+    server_id: Arc<str>,
     /// When the config last changed, in seconds since 1970.
     changed: u64,
     // Held for a copy or a change: the file is read and written without it.
@@ -44,10 +45,11 @@ pub(super) struct Recalled {
 }
 
 impl Remembered {
-    pub(super) fn new(listings: &Arc<KnownListings>, spec: &ServerSpec) -> Self {
-        let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
+    pub(super) fn new(listings: &KnownListings, spec: &ServerSpec) -> Self {
+        let entry = listings.entry(spec);
         let changed = listings.config_changed().map_or(0, seconds);
-        Self { listings: Arc::clone(listings), entry, changed, last: Mutex::default() }
+        let (listings, server_id) = (listings.clone(), spec.id.as_str().into());
+        Self { listings, entry, server_id, changed, last: Mutex::default() }
     }
 
     /// Reads what the server said to clients that can do this, before it is started: clients may ask as soon as
@@ -56,7 +58,7 @@ impl Remembered {
     pub(super) fn recall(&self, told: Option<&[u8]>) -> Vec<Recalled> {
         let wanted = told.map(|told| self.entry.for_clients(particular(told)));
         let is_wanted = |known: &KnownListing| told == Some(&known.content.told);
-        let known = wanted.as_ref().and_then(|record| self.listings.read(record));
+        let known = wanted.as_ref().and_then(|record| self.listings.read(&self.entry, record));
         let mut all = Vec::from_iter(known);
         if !all.iter().any(is_wanted) {
             all.extend(self.listings.read_others(&self.entry, wanted.as_ref()));
@@ -114,7 +116,8 @@ impl Remembered {
         let (first_seen, last_seen) = (heard.first_seen, heard.last_seen);
         *last = Some(LastRecord { hash, first_seen, last_seen, hello: Arc::clone(shown) });
         drop(last);
-        self.listings.write_soon(self.entry.for_clients(particular(told)), heard);
+        let record = self.entry.for_clients(particular(told));
+        self.listings.write_soon((&self.entry, record), &self.server_id, heard);
     }
 }
 

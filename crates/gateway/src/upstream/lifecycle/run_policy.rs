@@ -90,7 +90,7 @@ pub(in crate::upstream) async fn fall_asleep(
 ) {
     server.demand.begin_anew();
     server.expect_back();
-    server.set_live(None);
+    server.set_gone();
     supervisor.offers.bump();
     // A client may have seen the connection just before: its call is on the way, and is answered. One that
     // never is must not keep the server for ever.

@@ -18,7 +18,8 @@ use crate::lock::{Mutex, rank};
 use crate::login::Bearer;
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
-use crate::upstream::calls::wait_queue::{WaitCause, WaitQueue, WaitRules};
+use crate::upstream::calls::wait_queue::WaitQueue;
+use crate::upstream::calls::{WaitCause, WaitRules};
 use crate::upstream::connection::{Connection, ConnectionOptions};
 use crate::upstream::http::Spoken;
 use crate::upstream::lifecycle::breaker::Breaker;
@@ -26,7 +27,6 @@ use crate::upstream::lifecycle::definition::{ServerDefinition, Services};
 use crate::upstream::lifecycle::demand::Demand;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::offer::{Live, ServerOffer};
-use crate::upstream::lifecycle::outdated::OutdatedTools;
 use crate::upstream::lifecycle::probe::EraMemory;
 use crate::upstream::lifecycle::signals::ServerSignals;
 use crate::upstream::lifecycle::state::{Failure, State, Status};
@@ -253,10 +253,14 @@ impl Server {
         self.has_settled() || self.offer.listing().is_some()
     }
 
-    pub(crate) fn set_live(&self, live: Option<Live>) {
-        // The old one leaves the lock before it is looked at: it may be the last holder of a
-        // connection.
-        let before = std::mem::replace(&mut *self.offer.live.lock(), live);
+    /// It is out of sight: whoever needs it finds no connection.
+    pub(in crate::upstream) fn set_gone(&self) {
+        let before = self.offer.live.lock().take();
+        self.note_before(before);
+    }
+
+    /// `before` has left the lock: it may be the last holder of a connection.
+    pub(super) fn note_before(&self, before: Option<Live>) {
         if let Some(before) = before {
             let mut held = self.offer.before.lock();
             *held = Some(before.connection);
@@ -345,15 +349,6 @@ impl Server {
         was_kept
     }
 
-    /// It is there: whoever waits is let in.
-    pub(in crate::upstream) fn welcome_back(&self, connection: &Arc<Connection>) {
-        *self.offer.kept.lock() = None;
-        *self.offer.given_up.lock() = None;
-        if let Some(room) = &self.wait_queue {
-            room.welcome(connection);
-        }
-    }
-
     /// What it offers, or offered before it went and is expected back.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
         self.offer.listing()
@@ -362,17 +357,6 @@ impl Server {
     /// May it be listed otherwise once the client has said what it can do?
     pub(crate) fn is_listed_by_client(&self) -> bool {
         self.offer.is_by_client()
-    }
-
-    /// It lists this from now on. Calls that have waited for it and were made by an older definition of
-    /// their tool are not sent.
-    pub(in crate::upstream) fn refuse_outdated(&self, listing: &Listing) {
-        let shown = self.offer.kept();
-        let Some((room, shown)) = self.wait_queue.as_ref().zip(shown) else { return };
-        let outdated = OutdatedTools::between(&shown, listing);
-        if !outdated.is_empty() {
-            room.refuse(|tool| outdated.refusal(&self.key.name(), tool));
-        }
     }
 
     /// Its calls may wait for it now.

@@ -10,10 +10,10 @@ pub(crate) fn alive(reply: Reply, touched: &mut FlushSet) {
     reply.json(200, br#"{"status":"ok"}"#, touched);
 }
 
-/// Ready once every server has been up or has failed, until the end begins.
+/// Ready once it is known of every server what it offers, or the server has failed; until the end is near.
 pub(crate) fn ready(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     // Load balancers must stop sending before the listener closes.
-    if request.front.is_draining() {
+    if request.front.is_leaving() {
         return reply.json(503, br#"{"status":"draining"}"#, touched);
     }
     if let Some(word) = request.front.gate.as_ref().and_then(|gate| gate.trouble()) {
@@ -24,8 +24,10 @@ pub(crate) fn ready(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut F
         return reply.json(200, br#"{"status":"ready"}"#, touched);
     }
     let mut body = br#"{"status":"starting","waiting":["#.to_vec();
-    // Names of servers are shown only to callers who may use them.
-    let shown = if request.is_admitted() { missing.len() } else { 0 };
+    // Names of servers are shown only to callers who may use them, and to no page that has found a wrong name for
+    // this machine: probes need no Host.
+    let is_trusted = request.front.guard.check(request.head).is_ok() && request.is_admitted();
+    let shown = if is_trusted { missing.len() } else { 0 };
     for (index, key) in missing.iter().take(shown).enumerate() {
         if index > 0 {
             body.push(b',');
@@ -74,7 +76,7 @@ things in, and it is at this address, together with a REST API, keys, health and
 <tr><th scope=\"row\"><code>/mcp</code></th><td>Streamable HTTP</td></tr>
 <tr><th scope=\"row\"><code>/sse</code></th><td>HTTP+SSE, for clients that know only the old transport</td></tr>
 <tr><th scope=\"row\"><a href=\"/healthz\"><code>/healthz</code></a></th><td>is it alive</td></tr>
-<tr><th scope=\"row\"><a href=\"/readyz\"><code>/readyz</code></a></th><td>have its servers started</td></tr>
+<tr><th scope=\"row\"><a href=\"/readyz\"><code>/readyz</code></a></th><td>is it known what its servers offer</td></tr>
 </table>
 </body>
 </html>
@@ -85,5 +87,5 @@ const WELCOME: &[u8] = b"This is Trunkline, one MCP endpoint in front of many MC
 /mcp      Streamable HTTP: give this address to an MCP client
 /sse      HTTP+SSE, for clients that know only the old transport
 /healthz  is it alive
-/readyz   have its servers started
+/readyz   is it known what its servers offer
 ";

@@ -92,6 +92,8 @@ impl ClientConn {
         }
         match front.guard.check(request) {
             Ok(origin) => admission.mode = ReplyMode::of(request, origin),
+            // Load balancers name no host, or the address of this machine.
+            Err(HttpRefusal::Host) if self.is_probe(request) => {}
             Err(why) => {
                 admission.mode.api = self.is_attached(request);
                 admission.decision = Err(match why {
@@ -150,6 +152,13 @@ impl ClientConn {
                 admission.unread = true;
             }
         }
+    }
+
+    /// Does it only ask whether this process is alive or ready? The answer is no secret, and names no server where
+    /// the Host is wrong.
+    fn is_probe(&self, request: &Request<'_>) -> bool {
+        let route = route_of(request, self.front.attachment.as_ref());
+        matches!(route, Ok(HttpRoute::Health | HttpRoute::Ready))
     }
 
     /// Is it for an attached route? Those are refused with `problem+json`.

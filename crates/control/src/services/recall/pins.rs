@@ -1,5 +1,9 @@
 //! `StoredPins`: the pins in the store. What is noticed and its audit record are one transaction.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use trunkline_catalog::pins::{Handling, Noticed, PinRecord};
 use trunkline_gateway::PinnedEntry;
 use trunkline_gateway::{Later, LoadedPins, PinChange, PinHome, PinHomeError, PinRevision};
@@ -9,10 +13,23 @@ use crate::clock;
 use crate::services::records::TRUNKLINE;
 
 #[derive(Debug, Clone)]
-pub(crate) struct StoredPins {
-    pub(in crate::services) store: Store,
+pub(super) struct StoredPins {
+    pub(super) store: Store,
     /// The store was sealed with another key: nothing can be recorded, so nothing is changed.
-    pub(in crate::services) is_locked: bool,
+    pub(super) is_locked: bool,
+    /// Read, for servers that are about to be started, by entry. A leaf lock.
+    pub(super) read: Arc<Mutex<HashMap<String, LoadedPins>>>,
+}
+
+impl StoredPins {
+    /// What a record says.
+    pub(super) fn loaded(stored: &PinsRecord) -> LoadedPins {
+        let revision = PinRevision(stored.revision.to_string());
+        match PinRecord::read(&stored.document) {
+            Ok(record) => LoadedPins::Record(record, revision),
+            Err(why) => LoadedPins::Damaged(revision, format!("the store's record: {why}")),
+        }
+    }
 }
 
 /// Longer documents are kept without the definitions themselves.
@@ -24,12 +41,7 @@ impl PinHome for StoredPins {
     fn load(&self, entry: PinnedEntry) -> Later<'_, Result<LoadedPins, PinHomeError>> {
         Box::pin(async move {
             let stored = self.store.pins(&entry.id).await.map_err(|error| failed(&error))?;
-            let Some(stored) = stored else { return Ok(LoadedPins::Nothing) };
-            let revision = PinRevision(stored.revision.to_string());
-            Ok(match PinRecord::read(&stored.document) {
-                Ok(record) => LoadedPins::Record(record, revision),
-                Err(why) => LoadedPins::Damaged(revision, format!("the store's record: {why}")),
-            })
+            Ok(stored.as_ref().map_or(LoadedPins::Nothing, Self::loaded))
         })
     }
 
@@ -51,8 +63,10 @@ impl PinHome for StoredPins {
         })
     }
 
-    fn load_now(&self, _entry: &PinnedEntry) -> Option<Result<LoadedPins, PinHomeError>> {
-        None // a platform lists nothing before its servers run
+    fn load_now(&self, entry: &PinnedEntry) -> Option<Result<LoadedPins, PinHomeError>> {
+        // What was not read before is not known: nothing is listed by it.
+        let read = self.read.lock().remove(&entry.id);
+        Some(read.ok_or_else(|| PinHomeError::Failed("it was not read".to_owned())))
     }
 
     fn save_soon(&self, _entry: &PinnedEntry, _change: PinChange) {}
@@ -63,7 +77,12 @@ impl PinHome for StoredPins {
 }
 
 /// A record as the store keeps it.
-pub(super) fn stored(entry: &str, server_id: &str, record: &PinRecord, at: i64) -> PinsRecord {
+pub(in crate::services) fn stored(
+    entry: &str,
+    server_id: &str,
+    record: &PinRecord,
+    at: i64,
+) -> PinsRecord {
     let mut document = record.write();
     if document.len() > LARGEST_DOCUMENT {
         document = record.clone().with_hashes_only().write();
@@ -103,7 +122,7 @@ fn noticed_record(server_id: &str, change: &PinChange, at: i64) -> Option<NewAud
 }
 
 /// `tool add changed: HASH → HASH`. Never the text of a definition.
-pub(super) fn definition_words(
+pub(in crate::services) fn definition_words(
     kind: &str,
     name: &str,
     what: &str,
@@ -118,7 +137,7 @@ pub(super) fn definition_words(
     }
 }
 
-pub(super) fn some_of(mut all: Vec<String>) -> String {
+pub(in crate::services) fn some_of(mut all: Vec<String>) -> String {
     let more = all.len().saturating_sub(MOST_NAMED);
     all.truncate(MOST_NAMED);
     if more > 0 {
