@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use rustls::pki_types::CertificateDer;
+use trunkline_catalog::name::is_hidden;
 use x509_cert::Certificate;
 use x509_cert::der::asn1::{Ia5StringRef, PrintableStringRef, TeletexStringRef, Utf8StringRef};
 use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
@@ -72,6 +73,32 @@ fn other_name(certificate: &Certificate) -> Option<String> {
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, name)| name.to_owned())
 }
 
+/// Whoever reads the audit log must be able to tell two names apart: what nobody sees is in none.
 fn is_name(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control)
+    (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(is_hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_in_no_name() {
+        for (name, expected) in [
+            ("ci", true),
+            ("build machine", true),
+            ("spiffe://example/b\u{fc}ro", true),
+            ("", false),
+            ("a\nb", false),
+            ("c\u{200b}i", false),
+            ("ci\u{2060}", false),
+            ("\u{202e}ic", false),
+            ("c\u{ad}i", false),
+            ("c\u{e0069}", false),
+            ("ci\u{feff}", false),
+        ] {
+            assert_eq!(is_name(name), expected, "{name:?}");
+        }
+        assert!(is_name(&"x".repeat(LONGEST_NAME)) && !is_name(&"x".repeat(LONGEST_NAME + 1)));
+    }
 }

@@ -1,7 +1,8 @@
 //! The other ways to write a URI: what a policy forbids must not be had by spelling it differently.
 //!
 //! RFC 3986, 6.2.2: letters of scheme and host, escapes of letters and digits, and dot segments make no difference.
-//! Servers are more lenient than that: they decode every escape, take `\` for `/` and many slashes for one.
+//! Servers are more lenient than that: they decode every escape, take `\` for `/` and many slashes for one, and the URL
+//! parsers of browsers and of Python drop tabs, line ends and what is blank around it.
 
 /// A URI as it might be understood, where that is not how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,16 +17,35 @@ const ROUNDS: usize = 3;
 
 /// Those that differ from what is written; mostly none.
 pub fn other_forms(uri: &str) -> Vec<UriForm> {
-    let written = UriParts::of(uri);
-    let normal = written.normal();
     let mut forms: Vec<UriForm> = Vec::new();
-    for parts in [normal.lenient(&written.path), normal] {
+    let mut add = |parts: UriParts| {
         let text = parts.text();
         if text != uri && forms.iter().all(|known| known.text != text) {
             forms.push(UriForm { text, is_elsewhere: parts.moves });
         }
+    };
+    let parsed = UriParts::of(&as_parsed(uri));
+    for host in [HostCase::Lower, HostCase::Kept] {
+        add(parsed.lenient(host, uri));
     }
+    add(UriParts::of(uri).normal(HostCase::Lower));
     forms
+}
+
+/// Host names are compared without regard to case; what custom schemes have there may be a name of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HostCase {
+    Lower,
+    Kept,
+}
+
+/// What a URL parser looks at (WHATWG URL, 4.4).
+fn as_parsed(uri: &str) -> String {
+    let is_blank = |it: char| it <= ' ';
+    let text = uri.trim_matches(is_blank).replace(['\t', '\n', '\r'], "");
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    let (place, rest) = text.split_at(end);
+    format!("{}{rest}", place.replace('\\', "/"))
 }
 
 #[derive(Clone, Debug)]
@@ -73,20 +93,25 @@ impl UriParts {
     }
 
     /// As RFC 3986 has it; a file without a host, or of this machine, is written in one way (RFC 8089).
-    fn normal(&self) -> Self {
+    fn normal(&self, case: HostCase) -> Self {
         let scheme = self.scheme.to_ascii_lowercase();
-        let mut authority = self.authority.as_deref().map(lower_host);
+        let host = |written: &str| match (decoded(written, is_unreserved), case) {
+            (host, HostCase::Kept) => host,
+            (host, HostCase::Lower) => lower_host(&host),
+        };
+        let mut authority = self.authority.as_deref().map(host);
         if scheme == "file:" && self.path.starts_with('/') {
-            let is_local = |host: &String| host.is_empty() || host == "localhost";
+            let is_local =
+                |host: &String| host.is_empty() || host.eq_ignore_ascii_case("localhost");
             authority = authority.filter(|host| !is_local(host)).or(Some(String::new()));
         }
         let (path, moves) = without_dots(&decoded(&self.path, is_unreserved));
         Self { scheme, authority, path, rest: decoded(&self.rest, is_unreserved), moves }
     }
 
-    /// As a server may take it that decodes everything of this path and then follows it as the system does: there,
-    /// several slashes are one before the dots are looked at.
-    fn lenient(&self, written: &str) -> Self {
+    /// As a server may take it that decodes everything and then follows the path as the system does: there, several
+    /// slashes are one before the dots are looked at. `written`: what came, before a parser looked at it.
+    fn lenient(&self, case: HostCase, written: &str) -> Self {
         let all = |text: &str| {
             let mut text = text.to_owned();
             for _ in 0..ROUNDS {
@@ -95,17 +120,28 @@ impl UriParts {
             text
         };
         let slashes = |text: &str| text.matches('/').count();
-        let mut single = String::with_capacity(written.len());
-        for letter in all(written).replace('\\', "/").chars() {
+        let signs = |host: &str| host.matches(['/', '@']).count();
+        let mut single = String::with_capacity(self.path.len());
+        for letter in all(&self.path).replace('\\', "/").chars() {
             if letter != '/' || !single.ends_with('/') {
                 single.push(letter);
             }
         }
-        let is_parted = slashes(&single) != slashes(written);
+        let authority = self.authority.as_deref().map(all);
+        let hosts = [&authority, &self.authority].map(|host| host.as_deref().map(signs));
+        let is_parted = slashes(&single) != slashes(&self.path) || hosts[0] != hosts[1];
         let (path, has_dots) = without_dots(&single);
+        // Neither an empty user nor an empty port says anything (RFC 3986, 6.2.3).
+        let authority = authority.map(|host| {
+            let host = host.strip_prefix('@').unwrap_or(&host);
+            host.strip_suffix(':').unwrap_or(host).to_owned()
+        });
         // What follows `#` never gets to a server over HTTP.
-        let rest = self.rest.split('#').next().unwrap_or_default();
-        Self { path, rest: all(rest), moves: has_dots || is_parted, ..self.clone() }
+        let rest = all(self.rest.split('#').next().unwrap_or_default());
+        let rest = if rest == "?" { String::new() } else { rest };
+        let is_cleaned = self.text() != written;
+        let parts = Self { authority, path, rest, ..self.clone() }.normal(case);
+        Self { moves: parts.moves || has_dots || is_parted || is_cleaned, ..parts }
     }
 }
 
@@ -225,6 +261,25 @@ mod tests {
             ("http://u@EXAMPLE.com/A?q=%61", "http://u@example.com/A?q=a", false),
             ("note://MyNote", "note://mynote", false),
             ("docs://a/caf%c3%a9", "docs://a/caf\u{e9}", false),
+            ("note://%73hut", "note://shut", false),
+            ("note://%2573hut", "note://shut", false),
+            ("note://%4dyNote", "note://MyNote", false),
+            ("note://%4dyNote", "note://mynote", false),
+            ("NOTE://caf%c3%a9", "note://caf\u{e9}", false),
+            ("note://@shut", "note://shut", false),
+            ("note://shut?", "note://shut", false),
+            ("note://shut?#x", "note://shut", false),
+            ("note://shut:/x", "note://shut/x", false),
+            ("note://a%2fb", "note://a/b", true),
+            ("mail:///a%40b", "mail:///a@b", false),
+            ("note://x%40shut", "note://x@shut", true),
+            ("file://%6cocalhost/etc/passwd", "file:///etc/passwd", false),
+            ("file:///e\ttc/passwd", "file:///etc/passwd", true),
+            ("file:///srv/.\n./etc/passwd\r", "file:///etc/passwd", true),
+            ("fi\tle:/\t/\t/etc/passwd", "file:///etc/passwd", true),
+            ("\u{1}file:///etc/passwd \n", "file:///etc/passwd", true),
+            ("file:\\\\\\etc\\passwd", "file:///etc/passwd", true),
+            ("http:\\\\h\\a?b\\c", "http://h/a?b\\c", true),
         ] {
             let found = other_forms(uri).into_iter().find(|form| form.text == other);
             assert_eq!(found.map(|form| form.is_elsewhere), Some(is_elsewhere), "{uri}");

@@ -8,6 +8,7 @@ use std::fmt;
 use cedar_policy::RestrictedExpression;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::looks::Members;
 
@@ -32,6 +33,15 @@ pub(crate) fn record_of(json: &[u8], wanted: &Members) -> Result<RestrictedExpre
     let members = from.deserialize_map(SomeMembers(wanted)).map_err(|fault| fault.to_string())?;
     from.end().map_err(|fault| fault.to_string())?;
     RestrictedExpression::new_record(members).map_err(|fault| fault.to_string())
+}
+
+/// The members of a JSON object that are wanted, as they are written: who looks at no others sees the same in two objects
+/// with the same text. `None`: it is no object, or has a member twice (within those that are wanted nobody has looked).
+pub(crate) fn text_of(json: &[u8], wanted: &Members) -> Option<Vec<u8>> {
+    let mut from = serde_json::Deserializer::from_slice(json);
+    let text = from.deserialize_map(TextOfMembers(wanted)).ok()?;
+    from.end().ok()?;
+    Some(text)
 }
 
 pub(crate) fn empty_record() -> RestrictedExpression {
@@ -126,6 +136,35 @@ impl<'de> Visitor<'de> for SomeMembers<'_> {
             names.add(name)?;
         }
         Ok(members)
+    }
+}
+
+/// Reads the members of an object, and keeps the text of those that are wanted.
+struct TextOfMembers<'w>(&'w Members);
+
+impl<'de> Visitor<'de> for TextOfMembers<'_> {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let (mut text, mut names) = (Vec::new(), Names::default());
+        while let Some(MemberName(name)) = from.next_key()? {
+            if self.0.has(&name) {
+                let value: &RawValue = from.next_value()?;
+                // With their lengths: nothing in a name or a value can pass for the end of it.
+                for part in [name.as_bytes(), value.get().as_bytes()] {
+                    text.extend_from_slice(&part.len().to_le_bytes());
+                    text.extend_from_slice(part);
+                }
+            } else {
+                from.next_value_seed(Unwanted)?;
+            }
+            names.add(name)?;
+        }
+        Ok(text)
     }
 }
 
@@ -285,6 +324,35 @@ mod tests {
             for wanted in [Members::default(), Members::These(["a".to_owned()].into())] {
                 assert!(record_of(json.as_bytes(), &wanted).is_err(), "{json} {wanted:?}");
             }
+        }
+    }
+
+    #[test]
+    fn two_objects_have_the_same_text_if_what_is_wanted_is_written_alike() {
+        let these = |names: &[&str]| Members::These(names.iter().map(|it| (*it).into()).collect());
+        for (one, other, wanted, is_same) in [
+            (r#"{}"#, r#"{"x":1,"y":[{"z":null}]}"#, these(&["a"]), true),
+            (r#"{"a":1,"x":1}"#, r#"{"x":2, "\u0061" : 1 }"#, these(&["a"]), true),
+            (r#"{"a":1}"#, r#"{"a":2}"#, these(&["a"]), false),
+            (r#"{"a":1}"#, r#"{"a":"1"}"#, these(&["a"]), false),
+            (r#"{"a":1}"#, r#"{}"#, these(&["a"]), false),
+            (r#"{"a":1,"b":2}"#, r#"{"a":2,"b":1}"#, these(&["a", "b"]), false),
+            (r#"{"a":"b"}"#, r#"{"b":"a"}"#, these(&["a", "b"]), false),
+            (r#"{"x":1}"#, r#"{"x":2}"#, Members::All, false),
+        ] {
+            let texts = [one, other].map(|json| text_of(json.as_bytes(), &wanted));
+            assert!(texts[0].is_some());
+            assert_eq!(texts[0] == texts[1], is_same, "{one} {other}");
+        }
+        for bad in [
+            r#"{"x":1,"x":2}"#,
+            r#"{"a":1,"\u0061":1}"#,
+            r#"{"x":{"y":1,"y":1}}"#,
+            "[]",
+            "{",
+            "{}x",
+        ] {
+            assert_eq!(text_of(bad.as_bytes(), &these(&["a"])), None, "{bad}");
         }
     }
 

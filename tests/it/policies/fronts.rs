@@ -118,6 +118,7 @@ fn policies_about_resources_are_not_passed_by_another_spelling() {
                 "file://localhost/etc/../etc/passwd",
                 "file:/etc/passwd",
                 "file:////etc/passwd",
+                "file://%6cocalhost/etc/passwd",
             ] {
                 assert_forbidden(&read(uri), by, "the request did not run");
             }

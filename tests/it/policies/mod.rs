@@ -5,6 +5,7 @@ mod decisions;
 mod files;
 mod fronts;
 mod platform;
+mod prepared;
 mod stored;
 mod subscriptions;
 

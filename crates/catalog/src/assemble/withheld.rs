@@ -83,14 +83,15 @@ fn fits(template: &Template, uri: &str, steps: &mut usize) -> bool {
     *steps <= MOST_STEPS && readings.iter().any(|reading| template.matches(uri, *reading))
 }
 
-/// One spelling for all that servers may take for the same: without escapes, in lower case, without a query, a
-/// fragment and empty or relative segments.
+/// One spelling for all that servers may take for the same: without what URL parsers drop, escapes, a query, a fragment
+/// and empty or relative segments, in lower case.
 fn spelling(uri: &str) -> String {
+    let uri = uri.trim_matches(|it: char| it <= ' ').replace(['\t', '\n', '\r'], "");
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
     let decoded =
         percent_decode(uri).map_or_else(|_| uri.to_ascii_lowercase(), |it| it.to_ascii_lowercase());
     let mut segments: Vec<&str> = Vec::new();
-    for segment in decoded.split('/') {
+    for segment in decoded.split(['/', '\\']) {
         match segment {
             "" | "." => {}
             ".." => drop(segments.pop()),
@@ -128,6 +129,8 @@ mod tests {
             ("n://shut/A b", true),
             ("n://shut/a%20b", true),
             ("N:///shut/./x/../%41%20b/?q#f", true),
+            ("\u{1}n:/\t/sh\nut/A b\r ", true),
+            ("n:\\\\shut\\A b", true),
             ("n://shut/A b c", false),
             ("n://Shut/{id}/x", true),
             ("n://Shut/7/x", true),

@@ -1,4 +1,4 @@
-//! Text read another way, with the way back to where each byte stood: with its escapes undone (JSON, HTML, `\x`,
+//! Text read another way, with the way back to where each byte stood: with its escapes undone (JSON, HTML, `\x`, octal,
 //! percent-encoding), and lists of numbers as the bytes they stand for (`de:ad:be:ef`, `<Buffer de ad>`, `222, 173`).
 
 use std::ops::Range;
@@ -151,6 +151,11 @@ impl Escape {
             }
             [b'\\', b'u', ..] => Escape::utf16(text),
             [b'\\', b'x' | b'X', high, low, ..] => Escape::byte(pair(high, low)?, 4),
+            // Shells and Go write bytes in octal digits.
+            [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => {
+                let (_, byte) = number(text.get(1..)?, 8, 3)?;
+                Escape::byte(u8::try_from(byte).ok()?, 4)
+            }
             [b'\\', letter, ..] => Escape::byte(escaped_letter(letter)?, 2),
             [b'%', high, low, ..] => Escape::byte(pair(high, low)?, 3),
             [b'&', b'#', b'x' | b'X', ..] => Escape::reference(text, 3, 16),

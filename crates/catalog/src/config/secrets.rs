@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::encodings::encodings;
 use super::escape::shown;
 use super::reading::Reading;
-use super::suspect::password_in_url;
+use super::suspect::{password_in_url, password_of_user};
 
 /// Shorter values are not replaced: they would be found everywhere and hide nothing.
 const SHORTEST: usize = 4;
@@ -53,10 +53,10 @@ impl Secrets {
     }
 
     /// Adds a value, how it reads when it is encoded, and the parts of it that are secret alone: the password of a
-    /// URL, the token behind `Bearer`, each line of a key file.
+    /// URL or behind a user's name, the token behind `Bearer`, each line of a key file.
     pub fn add(&mut self, name: &str, value: &str) {
         self.add_encoded(name, value);
-        if let Some(password) = password_in_url(value) {
+        if let Some(password) = password_in_url(value).or_else(|| password_of_user(value)) {
             self.add_encoded(name, password);
         }
         // `Bearer TOKEN`: programs print the token alone. Two words at most: a sentence is not cut
@@ -311,6 +311,10 @@ mod tests {
         check(&[("URL", url)], "at postgres://me:pa55word@db/x", "at [redacted URL]");
         check(&[("URL", url)], "login pa55word", "login [redacted URL]");
         check(&[("H", "Bearer tok12345")], "got tok12345", "got [redacted H]");
+        check(&[("U", "me:pa55word")], "me, pa55word", "me, [redacted U]");
+        check(&[("U", "me:pa55word")], "cGE1NXdvcmQ=", "[redacted U]Q=");
+        check(&[("U", "host:8080")], "port 8080", "port 8080");
+        check(&[("U", "C:\\Users\\me"), ("V", "a:b c-d e-f-g")], "b c-d e-f-g", "b c-d e-f-g");
         let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nab\n";
         check(&[("PEM", pem)], "key MIIEvQIBADANBgkq ab", "key [redacted PEM] ab");
     }
@@ -349,6 +353,7 @@ mod tests {
             "%68unter2/and%2bm%c3%b6re",
             r"b'hunter2/and+m\xc3\xb6re'",
             r"\x68\x75\x6e\x74\x65\x72\x32\x2f\x61\x6e\x64\x2b\x6d\xc3\xb6\x72\x65",
+            r"\150\165\156\164\145\162\062\057\141\156\144\053\155\303\266\162\145",
             "68:75:6e:74:65:72:32:2f:61:6e:64:2b:6d:c3:b6:72:65",
             "68 75 6E 74 65 72 32 2F 61 6E 64 2B 6D C3 B6 72 65",
             "0x68, 0x75, 0x6e, 0x74, 0x65, 0x72, 0x32, 0x2f, 0x61, 0x6e, 0x64, 0x2b, 0x6d, 0xc3, 0xb6, 0x72, 0x65",

@@ -16,7 +16,7 @@ const WORDS: [&str; 11] = [
 ];
 
 /// A whole part of a name between `_` or `-`.
-const PARTS: [&str; 5] = ["PAT", "DSN", "PIN", "SID", "JWT"];
+const PARTS: [&str; 7] = ["PAT", "DSN", "PIN", "SID", "JWT", "PW", "PSK"];
 
 /// Variables that every program has and that are no secret, whatever is in them: a log without the
 /// user's own paths in it helps nobody.
@@ -56,6 +56,18 @@ pub(crate) fn password_in_url(value: &str) -> Option<&str> {
     let (user, _host) = authority.rsplit_once('@')?;
     let (_name, password) = user.split_once(':')?;
     Some(password).filter(|password| !password.is_empty())
+}
+
+/// Shorter ones may be a port.
+const SHORTEST_PASSWORD: usize = 8;
+
+/// `user:PASSWORD`, as HTTP has it (RFC 7617, 2).
+pub(crate) fn password_of_user(value: &str) -> Option<&str> {
+    let (user, password) = value.split_once(':')?;
+    let is_user = !user.is_empty() && !user.contains(char::is_whitespace);
+    // What begins with a slash is the rest of a URL or a path.
+    let is_password = password.len() >= SHORTEST_PASSWORD && !password.starts_with(['/', '\\']);
+    (is_user && is_password && !password.contains(char::is_whitespace)).then_some(password)
 }
 
 fn is_random(value: &str) -> bool {
@@ -99,6 +111,7 @@ mod tests {
             "Cookie",
             "GH_PAT",
             "SENTRY_DSN",
+            "DB_PW",
             "client-secret",
         ] {
             assert!(is_secret_name(name), "{name}");

@@ -78,7 +78,7 @@ pub fn escaped(name: &str) -> String {
 }
 
 /// A character that a reader does not see, or that reorders what he sees.
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     kind_of(c).is_some()
 }
 

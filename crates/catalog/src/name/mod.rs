@@ -6,8 +6,7 @@ mod assign;
 mod naming;
 mod spelling;
 
-pub(crate) use admissible::is_hidden;
-pub use admissible::{FaultKind, NameFault, admissible, escaped};
+pub use admissible::{FaultKind, NameFault, admissible, escaped, is_hidden};
 pub use advice::{Advice, refuses};
 pub use assign::{Assigned, Assignment, NameWarning, assign};
 pub use naming::{DEFAULT_SEPARATOR, Identity, Naming};

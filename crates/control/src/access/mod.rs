@@ -28,6 +28,7 @@ pub use key::{
     make_key, random,
 };
 pub use label::{label, read_label};
+pub(crate) use principal::CERTIFICATES;
 pub use principal::{
     Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide, decide_with,
 };

@@ -59,7 +59,7 @@ pub struct Credentials {
 }
 
 /// How the names of certificates begin, wherever they stand beside other names.
-const CERTIFICATES: &str = "cert:";
+pub(crate) const CERTIFICATES: &str = "cert:";
 
 /// What a request without any credential is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

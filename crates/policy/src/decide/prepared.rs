@@ -1,9 +1,10 @@
 //! `PreparedDecision`: what is left to be decided about one caller, action and target at each call.
 //!
 //! Everything that is the same for each call was found out before: which policies fit, what those say that do not look
-//! at the circumstances, and what the others look at. Of the circumstances only that is made ready for Cedar; what looks
-//! at time and address alone is asked again only when they have changed.
+//! at the circumstances, and what the others look at. Of the circumstances only that is made ready for Cedar, and Cedar
+//! is asked again only about what differs from the last few times.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -173,6 +174,22 @@ struct OpenPolicies {
     /// What they said when they were last asked.
     // A leaf lock: held for a look or a change.
     last: Mutex<Option<(Moment, Option<IpAddr>, Evaluated)>>,
+    /// What those that look at the arguments said the last few times, the newest last.
+    // A leaf lock, too, never held with the other.
+    said: Mutex<VecDeque<(AskedAbout, Evaluated)>>,
+}
+
+/// How many answers about arguments are remembered of a caller, a tool and a form, and how long what they are about may
+/// be: a kilobyte in all. Callers choose what they send, so that more would be their memory and not ours.
+const MOST_SAID: usize = 4;
+const LONGEST_SAID: usize = 256;
+
+/// What policies that look at the arguments are asked about, as far as they look at it.
+#[derive(Debug, PartialEq, Eq)]
+struct AskedAbout {
+    arguments: Vec<u8>,
+    now: Moment,
+    address: Option<IpAddr>,
 }
 
 impl OpenPolicies {
@@ -186,26 +203,65 @@ impl OpenPolicies {
             (set.unwrap_or_default(), looks)
         };
         let ((argued, looks), (timed, timed_looks)) = (those(true), those(false));
-        Self { subject, argued, looks, timed, timed_looks, last: Mutex::default() }
+        let (last, said) = (Mutex::default(), Mutex::default());
+        Self { subject, argued, looks, timed, timed_looks, last, said }
     }
 
     fn evaluate(&self, circumstances: &Circumstances<'_>, found: &mut Evaluated) {
-        let arguments = match circumstances.arguments {
-            b"" => Some(value::empty_record()),
-            arguments => value::record_of(arguments, &self.looks.arguments).ok(),
-        };
         // The arguments are no object, or have a member twice: it cannot be judged at all.
-        let Some(arguments) = arguments else {
+        if self.evaluate_argued(circumstances, found).is_none() {
             found.add_forbids(&self.argued);
             return found.add_forbids(&self.timed);
-        };
+        }
         if !self.timed.is_empty() {
             self.evaluate_timed(circumstances, found);
         }
-        if !self.argued.is_empty() {
-            let context = context(circumstances, &self.looks, Some(arguments));
-            self.subject.evaluate(context, &self.argued, found);
+    }
+
+    /// `None`: the arguments cannot be read.
+    fn evaluate_argued(
+        &self,
+        circumstances: &Circumstances<'_>,
+        found: &mut Evaluated,
+    ) -> Option<()> {
+        let (given, wanted) = (circumstances.arguments, &self.looks.arguments);
+        let text = if given.is_empty() { Vec::new() } else { value::text_of(given, wanted)? };
+        let asked = AskedAbout {
+            arguments: text,
+            now: moment(circumstances.now, &self.looks),
+            address: self.looks.address.then_some(circumstances.address),
+        };
+        if self.argued.is_empty() || self.add_said(&asked, found) {
+            return Some(());
         }
+        let arguments = match given {
+            b"" => value::empty_record(),
+            given => value::record_of(given, wanted).ok()?,
+        };
+        let context = context(circumstances, &self.looks, Some(arguments));
+        let mut said = Evaluated::default();
+        self.subject.evaluate(context, &self.argued, &mut said);
+        found.add(&said);
+        self.remember(asked, said);
+        Some(())
+    }
+
+    /// False: it has not been asked lately.
+    fn add_said(&self, asked: &AskedAbout, found: &mut Evaluated) -> bool {
+        let said = self.said.lock();
+        let known = said.iter().rev().find(|(known, _)| known == asked);
+        known.map(|(_, said)| found.add(said)).is_some()
+    }
+
+    fn remember(&self, asked: AskedAbout, answer: Evaluated) {
+        if asked.arguments.len() > LONGEST_SAID {
+            return;
+        }
+        let mut said = self.said.lock();
+        if said.len() >= MOST_SAID {
+            said.pop_front();
+        }
+        said.push_back((asked, answer));
     }
 
     fn evaluate_timed(&self, circumstances: &Circumstances<'_>, found: &mut Evaluated) {

@@ -354,6 +354,9 @@ fn a_uri_is_decided_about_in_every_form_it_may_be_understood_in() {
     let under = "permit(principal, action, resource is Trunkline::Resource) when { resource.uri like \"file:///srv/*\" };";
     let exact =
         "permit(principal, action, resource == Trunkline::Resource::\"s.note://My%20Note\");";
+    let named = format!(
+        "{ALL} forbid(principal, action, resource == Trunkline::Resource::\"s.note://MyNote\");"
+    );
     let timed = format!(
         "{ALL} forbid(principal, action == Trunkline::Action::\"read\", resource is Trunkline::Resource) when {{ resource.uri like \"file:///etc/*\" && context.now.hour > 25 }};"
     );
@@ -362,12 +365,22 @@ fn a_uri_is_decided_about_in_every_form_it_may_be_understood_in() {
         (&forbid, "FILE:///etc/passwd", "refused"),
         (&forbid, "file:///etc/../etc/passwd", "refused"),
         (&forbid, "file:///%65tc/passwd", "refused"),
+        (&forbid, "file:///e\ttc/passwd", "refused"),
+        (&forbid, " file:///etc/passwd", "refused"),
+        (&forbid, "file://%6cocalhost/etc/passwd", "refused"),
+        (under, "file:///srv/a\tb", "allowed"),
+        (under, "file:///srv/.\t./etc/passwd", "refused"),
+        (under, "file:///s\trv/a", "refused"),
         (under, "file:///srv/a%20b", "allowed"),
         (under, "file:///srv/%61", "allowed"),
         (under, "file:///srv/../etc/passwd", "refused"),
         (under, "file:///srv/..%2fetc/passwd", "refused"),
         (exact, "note://My%20Note", "allowed"),
         (exact, "note://my%20note", "refused"),
+        (&named, "note://%4dyNote", "refused"),
+        (&named, "note://@MyNote:", "refused"),
+        (&named, "NOTE://MyNote\n", "refused"),
+        (&named, "note://Other", "allowed"),
         (&timed, "file:///x/../etc/passwd", "depends"),
     ] {
         let target = RequestTarget::Resource { server: "s", uri };
@@ -383,7 +396,7 @@ proptest! {
         is_user in any::<bool>(),
         read_only in any::<bool>(),
         skilled in any::<bool>(),
-        moments in prop::collection::vec((0..4i64, 0..7usize, 0..4usize), 1..5),
+        moments in prop::collection::vec((0..4i64, 0..7usize, 0..4usize), 1..9),
     ) {
         let texts = policies.iter().map(|(permits, who, action, what, when)| {
             let effect = if *permits { "permit" } else { "forbid" };

@@ -3,8 +3,8 @@
 use super::{ISSUER, NOW, Signer, claims, header};
 use crate::access::{
     Action, ApiKey, CertificateRole, CertificateRoles, Credential, Credentials, Grants, JwtFault,
-    KeyFault, Pepper, Refusal, RememberedPrincipal, Role, Use, WithoutToken, bearer_of, decide,
-    decide_with, make_admin_token, make_key, recall,
+    KeyFault, Pepper, Principal, Refusal, RememberedPrincipal, Role, Use, WithoutToken, bearer_of,
+    decide, decide_with, make_admin_token, make_key, recall,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -231,4 +231,29 @@ fn a_certificate_is_somebody_where_no_token_is_shown() {
     let late = decide_with((None, Some(&shown("ci"))), &known, NOW + 100);
     assert_eq!(late, Err(Refusal::CertificateEnded), "the connection is older than that");
     assert_eq!(decide_with((None, None), &known, NOW), Err(Refusal::Missing));
+}
+
+/// Policies and the audit log know users of an issuer and certificates by the names alone.
+#[test]
+fn no_token_of_an_issuer_is_taken_for_a_certificate() {
+    let Scene { signer, known, .. } = scene();
+    for (subject, expected) in [
+        ("cert:ci", Err(Refusal::ReservedSubject)),
+        ("cert:", Err(Refusal::ReservedSubject)),
+        ("Cert:ci", Ok("Cert:ci")),
+        ("cert", Ok("cert")),
+        ("x cert:ci", Ok("x cert:ci")),
+    ] {
+        let token = signer.sign(
+            "ES256",
+            &header("ES256", "p256", &json!({})),
+            &claims(&json!({"sub": subject, "scope": "admin:full"})),
+        );
+        let who = decide(Some(&token), &known, NOW);
+        let name = who.as_ref().map(Principal::name).map_err(|refusal| *refusal);
+        assert_eq!(name, expected, "{subject}");
+        if let Err(refusal) = who {
+            assert_eq!((refusal.status(), refusal.is_guess()), (403, false));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `POST /keys`: a key to be made.
 
 use super::body::Declared;
-use crate::access::Role;
+use crate::access::{CERTIFICATES, Role};
 use crate::api::fault::{Pointer, RequestFault};
 use crate::api::problem::Problem;
 use crate::api::schema::{
@@ -66,6 +66,11 @@ impl NewKey {
             if new.expires_at.is_some_and(|moment| moment <= now) {
                 faults.push(RequestFault::at(&Pointer::root().key("expires_at"), "is in the past"));
             }
+            // The audit log has both kinds of names in one place.
+            if new.name.starts_with(CERTIFICATES) {
+                let why = format!("begins with `{CERTIFICATES}`, as the names of certificates do");
+                faults.push(RequestFault::at(&Pointer::root().key("name"), why));
+            }
         })
     }
 }
@@ -121,6 +126,7 @@ mod tests {
             (r#"{"name":"a","role":"root"}"#, "must be one of viewer, caller, operator, admin"),
             (r#"{"name":"a","role":"Admin"}"#, "must be one of"),
             (r#"{"name":"a\u0000","role":"admin"}"#, "/name has a control character"),
+            (r#"{"name":"cert:ci","role":"admin"}"#, "/name begins with `cert:`"),
             (r#"{"name":"a","role":"admin","tools":"*"}"#, "/tools must be an array"),
             (r#"{"name":"a","role":"admin","tools":["a.*","x"]}"#, "/tools/1 cannot be read"),
             (

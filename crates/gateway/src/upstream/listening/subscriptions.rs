@@ -41,7 +41,8 @@ impl Subscriptions {
         if let Some(subscribers) = all.get_mut(uri) {
             subscribers.retain(|known| !known.client.ptr_eq(&weak));
         }
-        let share = client.subscribed.take(uri.len()).inspect_err(|_| {
+        // The longer of both: a client may write each letter as an escape.
+        let share = client.subscribed.take(uri.len().max(token.len())).inspect_err(|_| {
             if all.get(uri).is_some_and(Vec::is_empty) {
                 all.remove(uri);
             }
@@ -140,7 +141,7 @@ impl Subscriptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::SUBSCRIBED_URIS;
+    use crate::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS};
 
     #[test]
     fn each_client_hears_of_what_it_asked_for_and_under_its_own_name() {
@@ -182,5 +183,13 @@ mod tests {
         assert!(there.add("a://newer", &one, b"\"\"").is_err());
         drop(here);
         there.add("a://newer", &one, b"\"\"").unwrap();
+    }
+
+    #[test]
+    fn a_uri_that_is_written_in_escapes_counts_as_it_is_written() {
+        let (subscriptions, client) = (Subscriptions::default(), Arc::new(Client::default()));
+        let token = br"\u0061".repeat(SUBSCRIBED_BYTES / 6 + 1);
+        assert!(subscriptions.add("a", &client, &token).is_err());
+        subscriptions.add("a", &client, &token[6..]).unwrap();
     }
 }

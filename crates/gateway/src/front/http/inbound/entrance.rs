@@ -56,6 +56,12 @@ enum NoConnection {
     Gone,
 }
 
+/// One spelling for one client: a socket for IPv4 and IPv6 shows 192.0.2.1 as `::ffff:192.0.2.1`, and logs, the audit log
+/// and limits would know it under two names.
+fn canonical(client: SocketAddr) -> SocketAddr {
+    SocketAddr::new(client.ip().to_canonical(), client.port())
+}
+
 /// The first byte of a TLS handshake (RFC 8446, 5.1: the content type of the record).
 const HANDSHAKE_RECORD: u8 = 22;
 
@@ -83,6 +89,7 @@ impl Entrance {
         peer: SocketAddr,
         permit: OwnedSemaphorePermit,
     ) -> io::Result<()> {
+        let peer = canonical(peer);
         // Answers are small and written once: to wait for more to send would delay every one of them.
         stream.set_nodelay(true)?;
         if self.tls.is_none() && !self.is_proxy(peer.ip()) {
@@ -151,7 +158,7 @@ impl Entrance {
         let (mut client, mut start) = (peer, Vec::new());
         if self.is_proxy(peer.ip()) {
             match read_proxy_header(&mut stream, &mut start).await {
-                Ok(ProxyHeader::Client(address)) => client = address,
+                Ok(ProxyHeader::Client(address)) => client = canonical(address),
                 Ok(ProxyHeader::Unnamed) => {}
                 Err(why) => {
                     if matches!(why, NoConnection::ProxyHeader(_)) {
