@@ -1,18 +1,16 @@
 //! `Conn`: one client's connection, as its reader, its replies and the sweeper share it. It serves one
 //! request at a time, which is owed one `Reply`; bytes of the next wait until that one is given.
 
-use std::cell::RefCell;
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant, SystemTime};
 
 use crate::lock::{Mutex, rank};
-use trunkline_http::{http_date, response_head};
+use trunkline_http::response_head;
 use trunkline_wire::{Edits, Id};
 
+use super::clock::Clock;
 use super::conn_accounts::ConnAccounts;
 use super::reply_mode::ReplyMode;
 use crate::call::Client;
@@ -31,10 +29,12 @@ pub(crate) struct Conn {
     clock: Arc<Clock>,
     // Shared by the pump, the sweeper and whoever answers: each holds it only to look or to set.
     slot: Mutex<ConnSlot, rank::ConnReply>,
-    /// The caller that the gate admitted last.
-    pub(crate) pass_cache: PassCache,
+    /// The caller that the gate admitted last; the streams of one connection share it.
+    pub(crate) pass_cache: Arc<PassCache>,
     /// Where it counts.
     pub(crate) accounts: ConnAccounts,
+    /// It is one stream of an HTTP/2 connection: it ends with its answer.
+    is_stream: bool,
 }
 
 #[derive(Debug, Default)]
@@ -107,9 +107,24 @@ impl Conn {
             outbox: Outbox::closing_at(STREAM_BYTES),
             clock,
             slot: Mutex::new(slot),
-            pass_cache: PassCache::default(),
+            pass_cache: Arc::default(),
             accounts: ConnAccounts::default(),
+            is_stream: false,
         }
+    }
+
+    /// A stream of this connection, which carries one request. It counts for its caller like a connection.
+    pub(crate) fn stream(&self) -> Self {
+        Self {
+            pass_cache: Arc::clone(&self.pass_cache),
+            accounts: self.accounts.of_same_address(),
+            is_stream: true,
+            ..Self::new(Arc::clone(&self.clock))
+        }
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     /// A client at this address.
@@ -146,6 +161,11 @@ impl Conn {
         self.slot.lock().open.as_ref().and_then(Weak::upgrade)
     }
 
+    /// Is a request being answered?
+    pub(crate) fn is_busy(&self) -> bool {
+        self.slot.lock().busy
+    }
+
     /// The request is answered: the next one may be read.
     pub(crate) fn free(&self) {
         let mut slot = self.slot.lock();
@@ -156,8 +176,8 @@ impl Conn {
         let waiting = slot.waiting.take();
         let ended = slot.ended;
         drop(slot);
-        // The client has closed its side: nothing can follow this answer.
-        if ended {
+        // The client has closed its side, or this is a stream: nothing can follow this answer.
+        if ended || self.is_stream {
             return self.outbox.close_when_written();
         }
         if let Some(source) = waiting {
@@ -178,7 +198,7 @@ impl Conn {
         slot.since = self.clock.now();
         let ended = slot.ended;
         drop(slot);
-        if ended {
+        if ended || self.is_stream {
             self.outbox.close_when_written();
         }
     }
@@ -427,71 +447,6 @@ impl Drop for Reply {
             self.conn.outbox.close();
         }
     }
-}
-
-/// The front's clock: whole seconds that the sweeper advances, so that a request reads the time without
-/// a system call.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    start: Instant,
-    // Relaxed where they are used: ages are whole seconds, and one that is a moment old is as good.
-    now: AtomicU32,
-    /// The current time in seconds since 1970.
-    date: AtomicU64,
-}
-
-thread_local! {
-    /// The last date and its header field: all responses of one second share them.
-    static WRITTEN: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
-}
-
-impl Clock {
-    pub(crate) fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            now: AtomicU32::new(0),
-            date: AtomicU64::new(seconds_since_1970()),
-        }
-    }
-
-    /// Reads the real time.
-    pub(crate) fn advance(&self) -> u32 {
-        let now = u32::try_from(self.start.elapsed().as_secs()).unwrap_or(u32::MAX);
-        self.now.store(now, Ordering::Relaxed);
-        // Relaxed: no reader combines the two values.
-        self.date.store(seconds_since_1970(), Ordering::Relaxed);
-        now
-    }
-
-    /// Appends the `Date` field of a response (RFC 9110, 6.6.1), as of the last `advance`.
-    pub(crate) fn write_date(&self, out: &mut Vec<u8>) {
-        // Relaxed: a date that is a second old is as good.
-        let date = self.date.load(Ordering::Relaxed);
-        WRITTEN.with_borrow_mut(|(known, field)| {
-            if *known != date {
-                *known = date;
-                *field = format!("Date: {}\r\n", http_date(date));
-            }
-            out.extend_from_slice(field.as_bytes());
-        });
-    }
-
-    /// The moment so many seconds after the start.
-    pub(crate) fn moment(&self, seconds: u32) -> Instant {
-        let after = Duration::from_secs(u64::from(seconds));
-        self.start.checked_add(after).unwrap_or(self.start)
-    }
-
-    /// Seconds since the start, as of the last `advance`.
-    pub(crate) fn now(&self) -> u32 {
-        // Relaxed: limits are whole seconds, and one second late is in time.
-        self.now.load(Ordering::Relaxed)
-    }
-}
-
-fn seconds_since_1970() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -147,6 +147,10 @@ impl ClientConn {
         // Read before the gate decides: a change in between makes the cached decision stale.
         *version = gate.version();
         if let Some(pass) = self.conn.pass_cache.find(&asking, *version) {
+            // What is remembered is the connection's; each of its streams counts for itself.
+            if self.conn.is_stream() {
+                self.count_connection(&pass).map_err(Rejection::Denied)?;
+            }
             return Ok(Caller::Known(pass));
         }
         match gate.admit(&asking) {
