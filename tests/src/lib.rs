@@ -4,6 +4,7 @@
 //! scanner, the client and the server below are the kit's own.
 
 pub mod apart;
+pub mod balancer;
 pub mod bin;
 pub mod browser;
 pub mod certificates;
@@ -36,13 +37,13 @@ pub mod rng;
 pub mod room;
 pub mod run;
 pub mod say;
-pub mod scan;
 pub mod scene;
 pub mod serve;
 pub mod service;
 pub mod signals;
 pub mod slow;
 pub mod streamable;
+pub mod tap;
 pub mod terminal;
 pub mod tls;
 pub mod tunnel;
@@ -50,6 +51,9 @@ pub mod way;
 pub mod yardstick;
 
 use std::time::Duration;
+
+/// The JSON scanner, a crate of its own: it is compiled with optimisation.
+pub use scan;
 
 use limit::Limit;
 

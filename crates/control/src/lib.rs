@@ -17,6 +17,7 @@ pub mod net;
 pub mod oauth;
 pub mod otlp;
 pub mod policies;
+pub mod replicas;
 pub mod secrets;
 pub mod services;
 pub mod skills;

@@ -28,6 +28,8 @@ const TOO_MANY_SUBSCRIPTIONS: i32 = -31015;
 /// A limit of rates, open calls or bytes is reached.
 pub(crate) const LIMITED: i32 = -31016;
 const FORBIDDEN: i32 = -31013;
+/// The replica that has the session, or the call, has gone or cannot be reached.
+const REPLICA_GONE: i32 = -31017;
 /// To a server: its question was not answered in time.
 pub(crate) const NOT_ANSWERED: i32 = -31010;
 /// To a server: the client that it asked has gone.
@@ -129,6 +131,8 @@ pub(crate) enum CallError {
         ran(*.may_have_run)
     )]
     RuntimeGone { may_have_run: bool },
+    #[error("the replica of Trunkline that the request was passed on to is gone; the call {}", ran(*.may_have_run))]
+    ReplicaGone { may_have_run: bool },
     #[error("no server can be started any more: {why}; mend that and reconnect Trunkline in the client (the call {})", ran(*.may_have_run))]
     NoRuntime { may_have_run: bool, why: String },
     /// To a client that was let in and would not be now.
@@ -232,6 +236,7 @@ impl CallError {
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
             Self::RuntimeGone { .. } | Self::NoRuntime { .. } => RUNTIME_GONE,
+            Self::ReplicaGone { .. } => REPLICA_GONE,
             Self::TurnedOut => TURNED_OUT,
             Self::NotRecorded => NOT_RECORDED,
             Self::SessionEnded { .. } => SESSION_ENDED,
@@ -291,6 +296,7 @@ impl CallError {
             | Self::BrokenAnswer { .. } => Blame::Upstream,
             Self::ShuttingDown { .. }
             | Self::RuntimeGone { .. }
+            | Self::ReplicaGone { .. }
             | Self::NoRuntime { .. }
             | Self::NotRecorded
             | Self::Internal(_) => Blame::Trunkline,
@@ -308,6 +314,7 @@ impl CallError {
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }
             | Self::RuntimeGone { may_have_run }
+            | Self::ReplicaGone { may_have_run }
             | Self::SessionEnded { may_have_run } => !may_have_run,
             _ => false,
         }

@@ -31,6 +31,7 @@ mod pins;
 mod policy;
 mod pump;
 mod registry;
+mod replicas;
 mod result_scan;
 mod router;
 mod scanner;
@@ -42,6 +43,7 @@ mod upstream;
 
 pub use certificate::ClientCertificate;
 pub use embedder::{Asked as AskedEmbedder, Embedder};
+pub use era::{ReplicaId, Seal, SealKeys};
 pub use error::{over_limit, runtime_gone};
 pub use events::{
     CallEnded, CallManner, Event, EventSink, Outcome, RefusedKind, RequestEnded, ResultFound,
@@ -77,6 +79,10 @@ pub use pins::{
 };
 pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 pub use pump::{MOST_THREADS, usual_threads};
+pub use replicas::{
+    ReplicaAccess, ReplicaAnswer, ReplicaBody, ReplicaFault, Replicas, SealedRequest, Waiting,
+    WaitingFor,
+};
 pub use result_scan::ResultScans;
 pub use scanner::ServerFindings;
 pub use stream::{own_stdin, own_stdout};

@@ -309,6 +309,9 @@ pub(crate) const STREAM_BYTES: usize = 8 * 1024 * 1024;
 /// servers are, for other clients wait for them, so that a client that never reads has to go.
 pub(crate) const SOCKET_CLIENT_BYTES: usize = 64 * 1024 * 1024;
 
+/// A request between replicas is good for so many seconds.
+pub(crate) const FORWARD_SECONDS: u64 = 30;
+
 /// A request without an answer for so many seconds is given a stream, and a silent stream a
 /// comment: what stands between us and the client must not take it for dead.
 pub(crate) const SLOW_ANSWER_SECONDS: u32 = 10;

@@ -9,6 +9,7 @@ use crate::records::{
     PendingLogin, PinsRecord, PolicySetRecord, ServerRecord, SkillRecord, SuggestionRecord,
     ToolRecord,
 };
+use crate::records::{ReplicaList, replica};
 use crate::records::{
     ToolSkillsRecord, credential, grant, health, key, lease, pending, pins, policy, server,
 };
@@ -106,8 +107,18 @@ queries! {
 
     read setting[name]() -> Option<Vec<u8>> = setting::get;
     write put_setting[name](value: Vec<u8>) -> () = setting::put;
+    /// Replaces the value if it is still the old one. False: it is not.
+    write replace_setting[name](old: Vec<u8>, new: Vec<u8>) -> bool = setting::replace;
     /// Returns what is there afterwards: this value, or that of whoever was first.
     write put_setting_if_absent[name](value: Vec<u8>) -> Vec<u8> = setting::put_if_absent;
+
+    /// This replica is there, and is reached at this address; those heard of within so many milliseconds.
+    write replica_beat[id, address](within: i64) -> ReplicaList = replica::beat;
+    read replicas[](within: i64) -> ReplicaList = replica::list;
+    write replica_leave[id]() -> () = replica::leave;
+    /// These tasks are with this replica.
+    write put_tasks[replica](tasks: Vec<String>) -> () = replica::put_tasks;
+    read replica_of_task[task]() -> Option<String> = replica::of_task;
 
     /// What was changed of the skills that come with the program, by id.
     read skills[]() -> Vec<SkillRecord> = skill::all;

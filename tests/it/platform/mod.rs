@@ -36,6 +36,7 @@ mod reach;
 mod refusals;
 mod registration;
 mod reliability;
+mod replicas;
 mod results;
 mod roles;
 mod rotation;

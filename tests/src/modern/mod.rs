@@ -56,7 +56,13 @@ impl Modern {
 
     /// A client at `/mcp`.
     pub fn http(address: SocketAddr, capabilities: &str) -> Self {
-        Self::of(Way::Http(Arc::new(Posts::new(address, "/mcp"))), capabilities)
+        Self::http_with(address, capabilities, &[])
+    }
+
+    /// A client at `/mcp` that sends these headers with every request.
+    pub fn http_with(address: SocketAddr, capabilities: &str, headers: &[(&str, &str)]) -> Self {
+        let posts = Posts::new(address, "/mcp").sending(headers);
+        Self::of(Way::Http(Arc::new(posts)), capabilities)
     }
 
     fn of(way: Way, capabilities: &str) -> Self {

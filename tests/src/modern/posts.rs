@@ -20,6 +20,8 @@ const OPEN: Duration = Duration::from_secs(600);
 pub(super) struct Posts {
     address: SocketAddr,
     path: String,
+    /// Sent with every request.
+    headers: Vec<(String, String)>,
     pub(super) inbox: Inbox,
     state: Mutex<State>,
     changed: Condvar,
@@ -41,15 +43,23 @@ impl Posts {
         Self {
             address,
             path: path.to_owned(),
+            headers: Vec::new(),
             inbox: Inbox::default(),
             state: Mutex::default(),
             changed: Condvar::new(),
         }
     }
 
+    /// With these headers on every request.
+    pub(super) fn sending(mut self, headers: &[(&str, &str)]) -> Self {
+        self.headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        self
+    }
+
     /// The POST as a well-behaved client sends it.
     pub(super) fn dress(&self, body: &[u8]) -> Ask {
         let ask = Ask::post(&self.path, body);
+        let ask = self.headers.iter().fold(ask, |ask, (name, value)| ask.header(name, value));
         header::of(body).iter().fold(ask, |ask, (name, value)| ask.header(name, value))
     }
 

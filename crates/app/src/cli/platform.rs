@@ -9,7 +9,7 @@ use trunkline_control::audit::AuditExport;
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
-use super::values::{age, interval, moment, store, url, variable};
+use super::values::{age, interval, moment, stale, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
 /// health and an audit log.
@@ -43,6 +43,16 @@ pub(crate) struct PlatformFlags {
     /// `subscriptions` [default: `calls_per_second=50,burst=500,open_calls=128,connections=2000`]
     #[arg(long, value_name = "LIMITS", value_parser = LimitRules::read, help_heading = "Platform")]
     pub(crate) limits: Option<LimitRules>,
+    /// Where other replicas that work with the same store reach this one, to pass on requests that are its own
+    /// [default: the address it listens on, with a store in Postgres]
+    #[arg(long, value_name = "URL", value_parser = url, help_heading = "Platform")]
+    pub(crate) replica_address: Option<Url>,
+    /// Cut off from its store for so long, refuse API keys: they may have been revoked
+    #[arg(
+        long, value_name = "TIME", default_value = "30s", value_parser = stale,
+        help_heading = "Platform"
+    )]
+    pub(crate) max_stale: Duration,
     #[command(flatten)]
     pub(crate) audit: AuditFlags,
     #[command(flatten)]

@@ -118,6 +118,15 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time within which the store is looked at a few times.
+pub(super) fn stale(text: &str) -> Result<Duration, String> {
+    let longest = seconds(text)?;
+    match longest >= SHORTEST_STALE {
+        true => Ok(longest),
+        false => Err("must be at least 5s".to_owned()),
+    }
+}
+
 /// `90d`, `12h`, or as `seconds` has it.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.len() - usize::from(text.ends_with(['d', 'h'])));
@@ -138,6 +147,8 @@ pub(super) fn moment(text: &str) -> Result<i64, String> {
 }
 
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// The store is looked at every two seconds.
+const SHORTEST_STALE: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600 * 1000);
 
 /// `1048576`, `512K`, `64M`, `1G`.

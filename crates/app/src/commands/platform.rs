@@ -1,6 +1,6 @@
 //! Starts the platform of `serve` from flags and environment, and attaches it to the gateway.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use trunkline_control::net::ModelPlace;
 use trunkline_control::policies::PolicyHolder;
 use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_control::services::{
-    AuditSettings, ControlPlane, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, Settings,
-    StartedControlPlane, StdioRegistration, StorageSettings, TokenSettings, with_logins,
+    AuditSettings, ControlPlane, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, ReplicaSettings,
+    Settings, StartedControlPlane, StdioRegistration, StorageSettings, TokenSettings, with_logins,
 };
 use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{ConnectedClients, Event, EventSink, Fleet, HttpOptions, Options};
@@ -72,6 +72,7 @@ pub(super) fn settings(
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
     let issuer = trusted(&flags.issuer, address, admission.base)?;
+    let replica_address = replica_address(flags, &store, (address, admission.base));
     // A demo may listen on an address that others reach.
     let is_open = admission.openness == Openness::Open && address.ip().is_loopback();
     let variables = environment.all();
@@ -97,6 +98,7 @@ pub(super) fn settings(
             }),
         },
         listen: address,
+        replicas: ReplicaSettings { address: replica_address, max_stale: flags.max_stale },
         connected_clients: ConnectedClients::default(),
         public_url: public(&flags.issuer, address, admission.base),
         audit: AuditSettings {
@@ -154,6 +156,45 @@ fn public(flags: &IssuerFlags, address: SocketAddr, base: &str) -> Option<String
         Some(public) => Some(public.to_string().trim_end_matches('/').to_owned()),
         None => address.ip().is_loopback().then(|| base.to_owned()),
     }
+}
+
+/// Where other replicas reach this: as the operator says, or where it listens. A store in a file is this machine's,
+/// and has no others unless the operator says so.
+fn replica_address(
+    flags: &PlatformFlags,
+    store: &StoreUrl,
+    (address, base): (SocketAddr, &str),
+) -> Option<Url> {
+    if flags.replica_address.is_some() || store.file().is_some() {
+        return flags.replica_address.clone();
+    }
+    let scheme = base.split_once("://").map_or("http", |(scheme, _)| scheme);
+    let Some(ip) = reached_at(address) else {
+        tracing::warn!(
+            "this machine has no address of its own: other replicas cannot pass requests on to this one unless \
+             --replica-address says where it is"
+        );
+        return None;
+    };
+    if scheme == "https" {
+        tracing::warn!(
+            "other replicas reach this one at https://{ip}, which its certificate may not name: say a name with \
+             --replica-address"
+        );
+    }
+    Url::parse(&format!("{scheme}://{}", SocketAddr::new(ip, address.port()))).ok()
+}
+
+/// The address it listens on; of a wildcard the one from which this machine reaches others.
+fn reached_at(address: SocketAddr) -> Option<IpAddr> {
+    if !address.ip().is_unspecified() {
+        return Some(address.ip());
+    }
+    // Nothing is sent: the kernel chooses the address that it would send from (RFC 5737, an address of nobody's).
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_unspecified()).then_some(own)
 }
 
 /// Where programs are looked for that may be registered.
@@ -235,12 +276,17 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
     environment.path("HOME").ok_or_else(|| "say where with --data-dir: HOME is not set".to_owned())
 }
 
+/// Several replicas may work with one store.
+const OWN_TOKEN: &str = "It is this replica's own: another one with the same store and another data directory has another. \
+     Set TRUNKLINE_ADMIN_TOKEN for all of them to have one.";
+
 impl PendingPlatform {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
         // Before the key is read.
         core_dumps::forbid();
         let (reach, limits) = (settings.registration.reach.clone(), settings.limits);
         let rotate = rotate_command(&settings);
+        let is_shared = settings.storage.store.file().is_none();
         let booted = ControlPlane::boot(settings).await.map_err(|error| error.to_string())?;
         let StartedControlPlane { plane, admin_token, is_locked, is_rotating } = booted;
         if let Some((token, file)) = admin_token {
@@ -253,6 +299,10 @@ impl PendingPlatform {
                     token.expose()
                 ),
                 false => format!("The admin token was made; it is in {file}\n"),
+            };
+            let words = match is_shared {
+                true => format!("{words}{OWN_TOKEN}\n"),
+                false => words,
             };
             console::problem(&words, OK);
         }
@@ -287,6 +337,7 @@ impl PendingPlatform {
     /// Puts the API and its gate on the listener.
     pub(super) fn attach(&self, front: &mut HttpOptions) {
         front.connected_clients = self.plane.clients().connected();
+        front.replicas = self.plane.replicas();
         front.gate = Some(Arc::new(self.plane.gate()));
         front.attachment = Some(Arc::new(WebServices {
             api: Api::new(self.plane.clone()),

@@ -339,6 +339,7 @@ fn front(
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
         attachment: None,
+        replicas: None,
         connected_clients: ConnectedClients::default(),
         signals: None,
     }

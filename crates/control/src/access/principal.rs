@@ -54,6 +54,8 @@ pub struct Credentials {
     pub issuer: Option<Issuer>,
     pub without_token: WithoutToken,
     pub certificates: Arc<CertificateRoles>,
+    /// The store has not been heard for so long that any key may have been revoked.
+    pub is_stale: bool,
 }
 
 /// How the names of certificates begin, wherever they stand beside other names.
@@ -91,6 +93,10 @@ pub enum Refusal {
     CertificateEnded,
     #[error("the subject of the token begins with `cert:`, as the names of certificates do")]
     ReservedSubject,
+    #[error(
+        "API keys cannot be checked now: this replica has not heard its store for longer than --max-stale; try again later"
+    )]
+    Stale,
     #[error("a policy forbids this caller everything")]
     ShutOut,
     #[error("`{action}` needs the role {}, and the role here is {role}", action.least_role())]
@@ -177,6 +183,10 @@ fn without_token(worth: WithoutToken) -> Result<Principal, Refusal> {
 }
 
 fn by_key(token: &str, id: &KeyId, known: &Credentials, now: u64) -> Result<Principal, Refusal> {
+    // One that is not known may have been made meanwhile.
+    if known.is_stale {
+        return Err(Refusal::Stale);
+    }
     let key = known.keys.get(id).ok_or(Refusal::Unknown)?;
     key.check(&known.pepper, token, now)?;
     Ok(Principal::of_key(key))
@@ -286,6 +296,7 @@ impl Refusal {
             | Self::ReservedSubject
             | Self::ShutOut
             | Self::NotAllowed { .. } => 403,
+            Self::Stale => 503,
             Self::Missing
             | Self::Malformed
             | Self::Unknown

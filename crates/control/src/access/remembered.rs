@@ -48,6 +48,7 @@ pub fn recall(kept: &RememberedPrincipal, known: &Credentials, now: u64) -> Opti
             Some(Principal::new("token", Role::Caller, Credential::StaticToken))
         }
         credential => match credential.strip_prefix("key:") {
+            Some(_) if known.is_stale => None,
             Some(id) => of_key(known.keys.get(&KeyId::read(id)?)?, now),
             None => {
                 let issuer = text("issuer").filter(|issuer| {

@@ -74,7 +74,9 @@ pub fn challenge(refusal: Refusal, needed: Role, resource: Option<&Resource>) ->
         }
         Refusal::NoScope | Refusal::NotAllowed { .. } => (Some("insufficient_scope"), None),
         // More scope would not help.
-        Refusal::ShutOut | Refusal::NoRole | Refusal::ReservedSubject => (None, None),
+        Refusal::Stale | Refusal::ShutOut | Refusal::NoRole | Refusal::ReservedSubject => {
+            (None, None)
+        }
     };
     let mut add = |name: &str, value: &str| {
         out.extend([", ", name, "=\"", value, "\""]);

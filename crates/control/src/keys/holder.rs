@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ pub struct FixedTokens {
     pub static_token: Option<Mac>,
     pub without_token: WithoutToken,
     pub certificates: Arc<CertificateRoles>,
+    /// Without a word of the store for so long, no key is trusted.
+    pub max_stale: Duration,
     /// Is the pepper the one of the store? With another one (the store is locked) no key of the
     /// store can be recognised, and none must be made.
     pub is_locked: bool,
@@ -70,6 +72,10 @@ pub struct ApiKeys {
     /// Taken for every request with a key: a leaf lock, and nothing is written under it.
     uses: Mutex<Uses>,
     pub(super) looks: Looks,
+    /// When the store was last asked what has changed, and said it. A leaf lock.
+    heard: Mutex<Instant>,
+    /// Nothing is trusted that may have been revoked. Changed under the lock of `known`.
+    is_stale: AtomicBool,
 }
 
 impl ApiKeys {
@@ -85,6 +91,8 @@ impl ApiKeys {
             mark: Mutex::new(None),
             uses: Mutex::new(Uses::default()),
             looks: Looks::new(),
+            heard: Mutex::new(Instant::now()),
+            is_stale: AtomicBool::new(false),
         };
         holder.reload().await?;
         // On every start: whoever has forgotten it learns it again.
@@ -148,7 +156,7 @@ impl ApiKeys {
     /// Tokens of this issuer are taken, checked with these of its keys.
     pub fn set_issuer(&self, issuer: Option<Issuer>) {
         let mut known = self.known.write();
-        *known = Arc::new(snapshot(&self.fixed, known.keys.clone(), issuer));
+        *known = self.made(known.keys.clone(), issuer);
         drop(known);
         self.publish_version();
     }
@@ -169,7 +177,7 @@ impl ApiKeys {
         let (mut keys, issuer) = (known.keys.clone(), known.issuer.clone());
         change(&mut keys);
         let was_open = known.without_token;
-        *known = Arc::new(snapshot(&self.fixed, keys, issuer));
+        *known = self.made(keys, issuer);
         tell_openness(was_open, known.without_token);
         self.edits.fetch_add(1, Ordering::AcqRel);
         drop(known);
@@ -218,7 +226,7 @@ impl ApiKeys {
         }
         if known.keys != keys {
             let issuer = known.issuer.clone();
-            *known = Arc::new(snapshot(&self.fixed, keys, issuer));
+            *known = self.made(keys, issuer);
             drop(known);
             self.publish_version();
         }
@@ -238,10 +246,56 @@ impl ApiKeys {
         self.write_down(uses).await;
     }
 
+    /// The credentials, as far as they can be trusted now.
+    fn made(&self, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Arc<Credentials> {
+        // Relaxed: it is changed under the lock that the caller holds.
+        let is_stale = self.is_stale.load(Ordering::Relaxed);
+        Arc::new(Credentials { is_stale, ..snapshot(&self.fixed, keys, issuer) })
+    }
+
+    /// How long ago the store last said which keys are good.
+    pub fn silence(&self) -> Duration {
+        self.heard.lock().elapsed()
+    }
+
+    /// Is no key trusted, because the store has been silent for too long?
+    pub fn is_stale(&self) -> bool {
+        self.known().is_stale
+    }
+
+    /// The store has said what was true at this time.
+    fn hear(&self, asked: Instant) {
+        *self.heard.lock() = asked;
+        self.judge_silence();
+    }
+
+    /// Trusts keys, or trusts them no longer, after what was heard of the store.
+    fn judge_silence(&self) {
+        let is_stale = self.silence() > self.fixed.max_stale;
+        let mut known = self.known.write();
+        // Relaxed: read and written under this lock only.
+        if self.is_stale.swap(is_stale, Ordering::Relaxed) == is_stale {
+            return;
+        }
+        *known = self.made(known.keys.clone(), known.issuer.clone());
+        drop(known);
+        // What was decided before has to be decided again.
+        self.publish_version();
+        match is_stale {
+            true => tracing::error!(
+                "the store has not been heard for {} s (--max-stale): API keys are refused, for any of them may have \
+                 been revoked; the admin token and what is open go on",
+                self.fixed.max_stale.as_secs()
+            ),
+            false => tracing::warn!("the store is heard again: API keys are taken again"),
+        }
+    }
+
     async fn expire(&self, clock: &impl Fn() -> i64) {
         let mut seen = seconds(clock());
         loop {
             sleep(TICK).await;
+            self.judge_silence();
             let now = seconds(clock());
             if next_expiry(&self.known(), seen).is_some_and(|at| at <= now) {
                 self.publish_version();
@@ -269,16 +323,21 @@ impl ApiKeys {
 
     /// Reads the keys again if they were changed elsewhere.
     pub(super) async fn see_changes(&self) {
+        // The answer may be as old as the question.
+        let asked = Instant::now();
         match self.store.setting(MARK).await {
-            Ok(mark) if mark == *self.mark.lock() => {}
+            Ok(mark) if mark == *self.mark.lock() => self.hear(asked),
             Ok(_) => {
                 let before = self.known().without_token;
-                if let Err(error) = self.reload().await {
-                    tracing::warn!(%error, "the API keys cannot be read from the store; those known here stay valid");
+                match self.reload().await {
+                    Ok(()) => self.hear(asked),
+                    Err(error) => {
+                        tracing::warn!(%error, "the API keys cannot be read from the store; those known here stay valid");
+                    }
                 }
                 tell_openness(before, self.known().without_token);
             }
-            // Known keys stay valid; the reconciler logs that the store is away.
+            // Known keys stay valid for a while; the reconciler logs that the store is away.
             Err(error) => {
                 tracing::debug!(%error, "the store does not say whether API keys have changed");
             }
@@ -318,6 +377,7 @@ fn snapshot(
         static_token: fixed.static_token,
         without_token: if has_key { WithoutToken::Refused } else { fixed.without_token },
         certificates: Arc::clone(&fixed.certificates),
+        is_stale: false,
         keys,
         issuer,
     }
@@ -375,6 +435,7 @@ mod tests {
             static_token: None,
             without_token: WithoutToken::Refused,
             certificates: Arc::default(),
+            max_stale: Duration::from_secs(30),
             is_locked: false,
         }
     }
@@ -392,6 +453,26 @@ mod tests {
         assert_eq!(holder.known().keys[&id].revoked_at, Some(5));
         assert!(holder.replace(stale, before + 1));
         assert_eq!(holder.known().keys[&id].revoked_at, None);
+    }
+
+    #[tokio::test]
+    async fn a_key_is_trusted_for_as_long_as_the_store_is_heard() {
+        let folder = Folder::new();
+        let holder = ApiKeys::open(folder.store().await, fixed()).await.unwrap();
+        let version = holder.version();
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        for (silent, expected) in [(29, false), (31, true), (60, true), (0, false)] {
+            *holder.heard.lock() = ago(silent);
+            holder.judge_silence();
+            assert_eq!(holder.is_stale(), expected, "{silent}");
+            // A change that comes meanwhile does not make it fresh.
+            holder.apply(|_| {});
+            assert_eq!(holder.is_stale(), expected, "{silent}");
+        }
+        assert_eq!(holder.version(), version + 4 + 2, "four changes, and two of what is trusted");
+        *holder.heard.lock() = ago(31);
+        holder.see_changes().await;
+        assert!(!holder.is_stale() && holder.silence() < Duration::from_secs(30));
     }
 
     #[test]

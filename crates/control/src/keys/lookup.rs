@@ -1,5 +1,5 @@
-//! A key that is not known here may have been made by another a moment ago: the store is looked at, once
-//! for all who wait and seldom, so that guessing keys costs it nothing.
+//! What is not known here may have been made by another replica a moment ago: the store is looked at, once
+//! for all who wait and seldom, so that guessing keys and ids costs it nothing.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const GAP: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(crate) struct Looks {
     turn: Semaphore,
     /// When the last one began.
     // A leaf lock, only taken by who holds `turn`; never held while the store answers.
@@ -24,8 +24,26 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { turn: Semaphore::new(1), last: Mutex::new(None) }
+    }
+
+    /// Ends when a look that began after this has ended, or could not be had in time.
+    pub(crate) async fn look(&self, look: impl Future<Output = ()>) {
+        timeout(LONGEST, self.wait(Instant::now(), look)).await.unwrap_or_default();
+    }
+
+    async fn wait(&self, came: Instant, look: impl Future<Output = ()>) {
+        // It is never closed.
+        let Ok(_turn) = self.turn.acquire().await else { return };
+        let last = *self.last.lock();
+        match last {
+            Some(last) if last > came => return,
+            Some(last) => sleep_until(last + GAP).await,
+            None => {}
+        }
+        *self.last.lock() = Some(Instant::now());
+        look.await;
     }
 }
 
@@ -37,19 +55,7 @@ impl ApiKeys {
 
     /// Ends when a look that began after this has ended, or could not be had in time.
     pub async fn look_again(&self) {
-        timeout(LONGEST, self.wait_for_look(Instant::now())).await.unwrap_or_default();
-    }
-
-    async fn wait_for_look(&self, came: Instant) {
-        // It is never closed.
-        let Ok(_turn) = self.looks.turn.acquire().await else { return };
-        let last = *self.looks.last.lock();
-        match last {
-            Some(last) if last > came => return,
-            Some(last) => sleep_until(last + GAP).await,
-            None => {}
-        }
-        *self.looks.last.lock() = Some(Instant::now());
-        self.see_changes().await;
+        // Boxed: a future that is passed on is held twice, and this one is large.
+        self.looks.look(Box::pin(self.see_changes())).await;
     }
 }

@@ -12,4 +12,5 @@ mod uses;
 pub use admin::{AdminToken, AdminTokenError, admin_token};
 pub use holder::{ApiKeys, FixedTokens, KeysError};
 pub use ledger::{Actor, CreatedKey};
+pub(crate) use lookup::Looks;
 pub use record::{KeyInfo, NewKey};

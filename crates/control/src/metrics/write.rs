@@ -12,6 +12,9 @@ pub struct InstanceMetrics<'a> {
     pub servers: &'a [ServerMetrics<'a>],
     pub sessions: u64,
     pub audit_waiting: u64,
+    /// Seconds since the store last said which API keys are good, and whether that is too long.
+    pub store_silent_seconds: u64,
+    pub is_stale: bool,
     pub audit_lost: u64,
     /// Requests with a token that is none.
     pub tokens_refused: u64,
@@ -134,6 +137,18 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
 fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
     let all = [
         ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
+        (
+            "trunkline_store_silent_seconds",
+            MetricKind::Gauge,
+            "Seconds since the store last said which API keys are good.",
+            platform.store_silent_seconds,
+        ),
+        (
+            "trunkline_keys_stale",
+            MetricKind::Gauge,
+            "1 while API keys are refused because the store was silent for --max-stale.",
+            u64::from(platform.is_stale),
+        ),
         (
             "trunkline_audit_waiting",
             MetricKind::Gauge,

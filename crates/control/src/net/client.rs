@@ -197,7 +197,7 @@ pub(super) fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> 
 /// Connections are driven by tasks of their client's, which end when it is dropped: its pool holds
 /// the other end of each.
 #[derive(Clone)]
-struct Tasks(TaskTracker);
+pub(super) struct Tasks(pub(super) TaskTracker);
 
 impl<F> Executor<F> for Tasks
 where

@@ -62,6 +62,11 @@ impl Connector {
         Self { trust: Some(config), ..self }
     }
 
+    /// Never through a proxy.
+    pub(super) fn direct(self) -> Self {
+        Self { proxies: Arc::default(), ..self }
+    }
+
     #[cfg(test)]
     pub(super) fn through(self, proxies: Proxies) -> Self {
         Self { proxies: Arc::new(proxies), ..self }

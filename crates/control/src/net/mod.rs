@@ -12,6 +12,7 @@ mod model;
 mod request;
 mod response;
 mod stream;
+mod streaming;
 
 #[cfg(test)]
 pub(crate) mod fake;
@@ -25,3 +26,4 @@ pub(crate) use model::ModelLine;
 pub use model::ModelPlace;
 pub use request::{Limits, Redirects, Request};
 pub use response::Response;
+pub(crate) use streaming::{Streaming, StreamingFault};

@@ -9,7 +9,8 @@ use trunkline_store::seal::{
     self, KeyFileError, Keyring, Rewrapped, RotateError, SealKey, Unlocked,
 };
 
-use super::safe::{PEPPER, PEPPER_AAD};
+use super::error::SecretError;
+use super::safe::{PEPPER, PEPPER_AAD, SEALS, open_ring, seal_ring};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RotationError {
@@ -17,6 +18,8 @@ pub enum RotationError {
     WrongKey,
     #[error(transparent)]
     Store(#[from] RotateError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
     #[error("{path}: {error}")]
@@ -39,7 +42,19 @@ pub async fn rotate(store: &Store, old: SealKey, new: SealKey) -> Result<Rewrapp
         })?;
         store.put_setting(PEPPER, sealed).await.map_err(RotateError::from)?;
     }
+    renew_seals(store, &keys).await?;
     Ok(store.rewrap(&keys).await?)
+}
+
+/// What clients carry is sealed with another key from now on, too; what the old one has sealed opens for a while.
+async fn renew_seals(store: &Store, keys: &Keyring) -> Result<(), RotationError> {
+    let Some(stored) = store.setting(SEALS).await.map_err(RotateError::from)? else {
+        return Ok(());
+    };
+    let now = store.replicas(0).await.map_err(RotateError::from)?.now;
+    let ring = open_ring(keys, &stored)?.renewed(now).ok_or(SecretError::NoRandom)?;
+    store.put_setting(SEALS, seal_ring(keys, &ring)?).await.map_err(RotateError::from)?;
+    Ok(())
 }
 
 /// Where the next key is while it does not yet have the place of the one in this file.

@@ -6,6 +6,7 @@ use trunkline_store::{CredentialRecord, Store};
 use zeroize::Zeroizing;
 
 use super::error::SecretError;
+use super::ring::SealRing;
 
 /// With the wrong keys it is locked: everything that needs one is refused, and nothing that another
 /// key has sealed is written over.
@@ -18,6 +19,11 @@ pub struct Safe {
 pub(super) const PEPPER: &str = "keys.pepper";
 pub(super) const PEPPER_AAD: Aad<'static> =
     Aad { table: "settings", row: PEPPER, column: "value", owner: "-" };
+
+/// The keys with which replicas seal what clients carry.
+pub(crate) const SEALS: &str = "gateway.seals";
+const SEALS_AAD: Aad<'static> = Aad { table: "settings", row: SEALS, column: "value", owner: "-" };
+const SEALS_WORDS: &str = "the keys of the replicas";
 
 impl Safe {
     /// Finds out whether these are the keys of this store.
@@ -49,6 +55,30 @@ impl Safe {
             SecretError::Unusable { what, why: "it has another length".to_owned() }
         })?;
         Ok(Zeroizing::new(*bytes))
+    }
+
+    /// The keys of the replicas, as the store has them and opened; made if there are none yet. `now` in milliseconds
+    /// since 1970.
+    pub(crate) async fn seal_ring(
+        &self,
+        store: &Store,
+        now: i64,
+    ) -> Result<(Vec<u8>, SealRing), SecretError> {
+        let stored = match store.setting(SEALS).await? {
+            Some(stored) => stored,
+            None => {
+                let fresh = SealRing::new(now).ok_or(SecretError::NoRandom)?;
+                // Replicas may start at the same time: the first one to write wins, and all read that.
+                store.put_setting_if_absent(SEALS, self.sealed_ring(&fresh)?).await?
+            }
+        };
+        let ring = open_ring(self.keys()?, &stored)?;
+        Ok((stored, ring))
+    }
+
+    /// As the store keeps it.
+    pub(crate) fn sealed_ring(&self, ring: &SealRing) -> Result<Vec<u8>, SecretError> {
+        seal_ring(self.keys()?, ring)
     }
 
     pub(super) fn keys(&self) -> Result<&Keyring, SecretError> {
@@ -98,6 +128,21 @@ impl Safe {
         let text = std::str::from_utf8(&opened).map_err(|_| unusable("it is not text"))?;
         Ok(Zeroizing::new(text.to_owned()))
     }
+}
+
+/// Sealed for its place in the store.
+pub(super) fn seal_ring(keys: &Keyring, ring: &SealRing) -> Result<Vec<u8>, SecretError> {
+    let sealed = keys.seal(&SEALS_AAD, &ring.bytes());
+    sealed.map_err(|error| SecretError::sealing(SEALS_WORDS, error))
+}
+
+pub(super) fn open_ring(keys: &Keyring, stored: &[u8]) -> Result<SealRing, SecretError> {
+    let opened = keys.open(&SEALS_AAD, stored);
+    let opened = opened.map_err(|error| SecretError::sealing(SEALS_WORDS, error))?;
+    SealRing::read(&opened).ok_or_else(|| SecretError::Unusable {
+        what: SEALS_WORDS.to_owned(),
+        why: "they have another form".to_owned(),
+    })
 }
 
 /// What is sealed is bound to the id of its row. Made of owner and name, so that it is bound to

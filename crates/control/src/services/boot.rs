@@ -17,7 +17,7 @@ use trunkline_store::{AuditKey, Store, StoreError, StoreOptions};
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
 use super::background::Background;
 use super::connections::ConnectionOpener;
-use super::control_plane::{ControlPlane, ControlPlaneParts, Identity, Loops};
+use super::control_plane::{ControlPlane, ControlPlaneParts, Identity, Loops, StorePlace};
 use super::directory::KnownServers;
 use super::events::EventBus;
 use super::live::LiveServers;
@@ -42,6 +42,7 @@ use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
 use crate::oauth::{self, OAuth};
+use crate::replicas::ReplicaSet;
 use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError, StoredGrants};
 use crate::skills::SkillSource;
 
@@ -120,6 +121,7 @@ impl ControlPlane {
             without_token: settings.tokens.without_token,
             certificates: Arc::new(settings.tokens.certificates.clone()),
             pepper: Arc::new(pepper),
+            max_stale: settings.replicas.max_stale,
             is_locked,
         };
         let keys = Arc::new(ApiKeys::open(store.clone(), fixed).await?);
@@ -128,7 +130,10 @@ impl ControlPlane {
             // Before the first request: `trunkline key rotate` looks for this mark.
             leave_mark(&store).await?;
         }
-        let plane = Wiring::new(settings, store, safe, keys).start(lock);
+        let address = settings.replicas.address.clone();
+        let replicas = ReplicaSet::join(&store, &safe, address).await?;
+        let plane =
+            Wiring::new(settings, store, safe, keys).start(StorePlace { _lock: lock, replicas });
         // Before anybody is served: a request in the first second must not find an empty directory.
         plane.0.loops.live.known.reload().await?;
         plane.0.skills.read_taxonomy().await?;
@@ -179,7 +184,11 @@ impl Wiring {
         }
     }
 
-    fn start(self, lock: StoreLock) -> ControlPlane {
+    fn start(self, place: StorePlace) -> ControlPlane {
+        if let Some(replicas) = place.replicas.clone() {
+            let end = self.background.end().clone();
+            self.background.spawn(async move { Box::pin(replicas.run(end)).await });
+        }
         let checker = self.start_checker();
         let identity = self.start_identity();
         if self.settings.storage.store.file().is_none() {
@@ -237,12 +246,12 @@ impl Wiring {
             }),
             monitor,
         };
-        self.services(lock, identity, loops, opener, logins)
+        self.services(place, identity, loops, opener, logins)
     }
 
     fn services(
         self,
-        lock: StoreLock,
+        place: StorePlace,
         identity: Identity,
         loops: Loops,
         opener: ConnectionOpener,
@@ -289,6 +298,7 @@ impl Wiring {
             changing: Semaphore::new(1),
         };
         let overview = OverviewService {
+            keys: Arc::clone(&keys),
             live: Arc::clone(&live),
             tools: Arc::clone(&tools),
             audit: audit.clone(),
@@ -300,7 +310,7 @@ impl Wiring {
             sink: Mutex::new(None),
         };
         ControlPlane(Arc::new(ControlPlaneParts {
-            _lock: lock,
+            place,
             servers,
             tools,
             skills,

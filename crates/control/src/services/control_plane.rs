@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trunkline_catalog::config::{CustomTool, ServerSpec, SharedLimits};
-use trunkline_gateway::{Event, EventSink, Fleet};
+use trunkline_gateway::{Event, EventSink, Fleet, ReplicaAccess};
 use trunkline_store::Store;
 
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
@@ -36,6 +36,7 @@ use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
 use crate::policies::PolicyHolder;
+use crate::replicas::ReplicaSet;
 
 // Three steps of five seconds stay below the ninety that systemd waits by default before it kills.
 /// How long each step of the shutdown may take.
@@ -48,8 +49,7 @@ pub struct ControlPlane(pub(super) Arc<ControlPlaneParts>);
 #[derive(Debug)]
 pub(super) struct ControlPlaneParts {
     pub(super) settings: Arc<Settings>,
-    /// While it is held, the key of the store is not changed.
-    pub(super) _lock: StoreLock,
+    pub(super) place: StorePlace,
     pub(super) store: Store,
     pub(super) audit: Audit,
     pub(super) background: Background,
@@ -63,6 +63,15 @@ pub(super) struct ControlPlaneParts {
     pub(super) logins: LoginService,
     pub(super) clients: ClientService,
     pub(super) overview: OverviewService,
+}
+
+/// This process among those that work with the store.
+#[derive(Debug)]
+pub(super) struct StorePlace {
+    /// While it is held, the key of the store is not changed.
+    pub(super) _lock: StoreLock,
+    /// `None`: the store is locked.
+    pub(super) replicas: Option<ReplicaSet>,
 }
 
 /// Who may come in.
@@ -151,6 +160,18 @@ impl ControlPlane {
             issuer: issuer.clone(),
             rejected: Arc::clone(rejected),
             policies: Arc::clone(&self.0.settings.policies),
+        }
+    }
+
+    /// What this process has in common with its replicas; `None`: the store is locked.
+    pub fn replicas(&self) -> Option<ReplicaAccess> {
+        self.0.place.replicas.as_ref().map(ReplicaSet::access)
+    }
+
+    /// A server with this id or name may have been registered at another replica a moment ago.
+    pub(crate) async fn look_for_server(&self, id: &str) {
+        if self.0.settings.storage.store.file().is_none() {
+            self.0.loops.live.known.look_for(id).await;
         }
     }
 

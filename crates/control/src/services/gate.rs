@@ -63,6 +63,16 @@ impl KeyGate {
     }
 
     fn denied(&self, refusal: Refusal, peer: SocketAddr) -> Denied {
+        // Not a wrong token: nothing is known of it.
+        if refusal == Refusal::Stale {
+            let message = refusal.to_string();
+            return Denied {
+                status: 503,
+                challenge: None,
+                retry_after: Some(STALE_AGAIN),
+                message,
+            };
+        }
         if let Some(seconds) = self.rejected.count_rejected(refusal, peer.ip(), clock::now()) {
             let message = format!("{refusal}, and {TOO_MANY_WRONG}");
             return Denied { status: 429, challenge: None, retry_after: Some(seconds), message };
@@ -81,6 +91,9 @@ impl KeyGate {
         }
     }
 }
+
+/// Seconds after which a caller asks again whose key could not be checked.
+const STALE_AGAIN: u64 = 5;
 
 /// The credential of whoever runs this, who is never shut out.
 const ADMIN: &str = "admin-token";
@@ -151,9 +164,12 @@ impl Gate for KeyGate {
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }
 
-    /// With another key than the store's, no API key can be checked.
+    /// With another key than the store's, or with a store that is silent, no API key can be checked.
     fn trouble(&self) -> Option<&'static str> {
-        self.keys.is_locked().then_some("locked")
+        match self.keys.is_locked() {
+            true => Some("locked"),
+            false => self.keys.is_stale().then_some("degraded"),
+        }
     }
 }
 

@@ -71,8 +71,8 @@ pub(crate) use servers::{
     ServerEdit, ServerReport, StderrLines,
 };
 pub use settings::{
-    AuditSettings, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, Settings, StdioRegistration,
-    StorageSettings, TokenSettings, VariableLookup,
+    AuditSettings, DEFAULT_LIMITS, ProgramSearch, RegistrationRules, ReplicaSettings, Settings,
+    StdioRegistration, StorageSettings, TokenSettings, VariableLookup,
 };
 pub use skills::{SkillService, SuggestionDecision};
 pub(crate) use skills::{SkillSummary, ToolSkills};

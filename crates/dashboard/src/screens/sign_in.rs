@@ -125,6 +125,7 @@ fn words(refusal: Refusal) -> &'static str {
         Refusal::NoScope
         | Refusal::NoRole
         | Refusal::ReservedSubject
+        | Refusal::Stale
         | Refusal::ShutOut
         | Refusal::NotAllowed { .. } => "This token has no access to the dashboard.",
         Refusal::CertificateEnded => "The certificate of this browser has ended.",

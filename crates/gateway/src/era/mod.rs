@@ -11,7 +11,8 @@ pub(crate) use header::{decoded, encoded};
 pub(crate) use question::{InputRequest, answered, input_required, requests_in, retried};
 pub(crate) use request::{Stamp, digest, for_legacy, for_modern, untagged};
 pub(crate) use result::{Translated, additions, code_of, refusal_for_modern};
-pub(crate) use seal::{Seal, Unsealable};
+pub(crate) use seal::{FOR_EVER, SealUse, Unsealable};
+pub use seal::{ReplicaId, Seal, SealKeys};
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -39,6 +39,10 @@ impl<T, R: Rank> Mutex<T, R> {
 }
 
 impl<T, R: Rank> RwLock<T, R> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self { lock: parking_lot::RwLock::new(value), rank: PhantomData }
+    }
+
     pub(crate) fn read(&self) -> Guard<parking_lot::RwLockReadGuard<'_, T>> {
         let held = order::take::<R>();
         Guard { guard: self.lock.read(), _held: held }

@@ -221,4 +221,8 @@ ranks! {
     LimiterAccounts
     /// Guards the caller that a connection counts for.
     CallerPlace
+    /// A leaf: guards the numbers of the requests that other replicas have passed on.
+    SeenForwards
+    /// A leaf: things are sealed under many locks.
+    SealKeys
 }

@@ -96,6 +96,7 @@ impl Scene {
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
+            replicas: None,
             connected_clients: ConnectedClients::default(),
             signals: None,
         };

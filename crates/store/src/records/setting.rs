@@ -22,6 +22,17 @@ pub(crate) async fn put(
     Ok(())
 }
 
+/// Replaces the value if it is still the old one. False: it is not.
+pub(crate) async fn replace(
+    session: &mut Session,
+    name: &str,
+    old: Vec<u8>,
+    new: Vec<u8>,
+) -> Result<bool, StoreError> {
+    let sql = "UPDATE settings SET value = $3 WHERE name = $1 AND value = $2";
+    Ok(session.execute(sql, vec![name.into(), old.into(), new.into()]).await? > 0)
+}
+
 /// What is there afterwards: this value, or that of whoever was first.
 pub(crate) async fn put_if_absent(
     session: &mut Session,

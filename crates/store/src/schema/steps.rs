@@ -4,11 +4,11 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 9;
+pub(super) const KNOWN: i64 = 10;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] =
-    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9];
+    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -301,4 +301,24 @@ const STEP_9: &[Statement] = &[
     ),
     Both("CREATE TABLE policy_set (revision INTEGER NOT NULL) STRICT"),
     Both("INSERT INTO policy_set (revision) VALUES (0)"),
+];
+
+/// Version 10: the replicas that work with this store, and which of them has which task of a server.
+const STEP_10: &[Statement] = &[
+    Both(
+        "CREATE TABLE replicas (
+            id         TEXT PRIMARY KEY,
+            address    TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            seen_at    INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both(
+        "CREATE TABLE tasks (
+            id      TEXT PRIMARY KEY,
+            replica TEXT NOT NULL,
+            made_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both("CREATE INDEX tasks_made_at ON tasks (made_at)"),
 ];

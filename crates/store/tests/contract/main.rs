@@ -16,6 +16,7 @@ mod pending;
 mod pins;
 mod place;
 mod policies;
+mod replicas;
 mod schema;
 mod servers;
 mod skills;

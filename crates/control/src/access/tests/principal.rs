@@ -31,6 +31,7 @@ fn scene() -> Scene {
         issuer: Some(signer.issuer()),
         without_token: WithoutToken::Refused,
         certificates: Arc::default(),
+        is_stale: false,
         pepper: Arc::new(pepper),
     };
     let keys = [(1, None, None), (2, Some(NOW), None), (3, None, Some(NOW - 1))].map(
@@ -117,6 +118,7 @@ fn nothing_is_taken_that_is_not_set_up() {
         issuer: None,
         without_token: WithoutToken::Refused,
         certificates: Arc::default(),
+        is_stale: false,
         pepper: known.pepper,
     };
     for token in [&admin, &keys[0], &jwt, "static.token.x", ""] {

@@ -135,8 +135,15 @@ fn shown(visit: &WebRequest) -> Result<Option<&str>, Refusal> {
 }
 
 fn refused(plane: &ControlPlane, refusal: Refusal, needed: Action, path: &str) -> ApiResponse {
-    let kind = if refusal.status() == 403 { Kind::Forbidden } else { Kind::Unauthenticated };
+    let kind = match refusal.status() {
+        403 => Kind::Forbidden,
+        503 => Kind::StoreUnavailable,
+        _ => Kind::Unauthenticated,
+    };
     let problem = Problem::new(kind, refusal.to_string()).instance(path);
+    if refusal == Refusal::Stale {
+        return ApiResponse::problem(&problem);
+    }
     let resource = plane.issuer().map(IssuerKeys::resource);
     let words = challenge(refusal, needed.least_role(), resource);
     ApiResponse::problem(&problem).header("WWW-Authenticate", words)

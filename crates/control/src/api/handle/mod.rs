@@ -164,6 +164,9 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
 
 /// Records changes that fail because of the request: a name that is taken, a body with mistakes.
 async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+    if let Some(server) = admit::server_in(asked.route, asked.params) {
+        Box::pin(asked.plane.look_for_server(server)).await;
+    }
     let answered = dispatch(asked).await;
     if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())
         && matches!(problem.status(), 409 | 422)

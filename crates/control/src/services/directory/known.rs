@@ -13,6 +13,7 @@ use trunkline_store::{ServerRecord, Store, StoreError};
 use super::file::ConfigFileState;
 use super::snapshot::ServerDirectory;
 use crate::clock;
+use crate::keys::Looks;
 
 /// A reconciliation reads the store a few times, and takes milliseconds. An edit is not refused because the store
 /// hangs: after this long it is answered, and applied later.
@@ -37,6 +38,8 @@ pub(crate) struct KnownServers {
     requested: AtomicU64,
     /// The last request that the data plane knows of.
     applied: watch::Sender<u64>,
+    /// For servers that other replicas have registered a moment ago.
+    looks: Looks,
 }
 
 impl KnownServers {
@@ -51,6 +54,7 @@ impl KnownServers {
             reconcile: Notify::new(),
             requested: AtomicU64::new(0),
             applied: watch::Sender::new(0),
+            looks: Looks::new(),
         }
     }
 
@@ -111,6 +115,21 @@ impl KnownServers {
             Ok(()) if was_away => tracing::warn!("the registered servers can be read again"),
             _ => {}
         }
+    }
+
+    /// Reads the store again if it may have a server with this id or name that is not known here yet.
+    pub(crate) async fn look_for(&self, id: &str) {
+        if self.directory().find(id).is_some() {
+            return;
+        }
+        // Boxed: a future that is passed on is held twice, and this one is large.
+        let look = Box::pin(async {
+            // Who waited for another look may have it by now.
+            if self.directory().find(id).is_none() {
+                self.refresh_and_reconcile().await;
+            }
+        });
+        self.looks.look(look).await;
     }
 
     /// After a change: known here at once, and applied soon.

@@ -12,6 +12,7 @@ use super::context::{ListSize, ListSizes};
 use crate::access::{Action, Principal};
 use crate::audit::Audit;
 use crate::health::{RecentActivity, SPAN, ServerStatus};
+use crate::keys::ApiKeys;
 use crate::metrics::{InstanceMetrics as Measured, Metrics, ServerMetrics, expose};
 use crate::services::activity::RejectedLogins;
 use crate::services::background::Background;
@@ -23,6 +24,7 @@ use crate::trace::Tracer;
 
 #[derive(Debug)]
 pub struct OverviewService {
+    pub(in crate::services) keys: Arc<ApiKeys>,
     pub(in crate::services) live: Arc<LiveServers>,
     pub(in crate::services) tools: Arc<ToolService>,
     pub(in crate::services) audit: Audit,
@@ -126,6 +128,8 @@ impl OverviewService {
             policies: self.settings.policies.current().infos().count() as u64,
             servers: &servers,
             audit_waiting: audit.waiting as u64,
+            store_silent_seconds: self.keys.silence().as_secs(),
+            is_stale: self.keys.is_stale(),
             audit_lost: audit.lost,
             // Relaxed: a count that is only shown.
             audit_export_lost: self.audit.export_lost().load(Ordering::Relaxed),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use trunkline_catalog::config::{LimitRules, SandboxProfile};
 use trunkline_gateway::ConnectedClients;
+use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
@@ -49,6 +50,7 @@ pub struct Settings {
     pub registration: RegistrationRules,
     /// Where it listens.
     pub listen: SocketAddr,
+    pub replicas: ReplicaSettings,
     /// The clients that are connected there.
     pub connected_clients: ConnectedClients,
     /// How browsers and authorization servers reach this, without a slash at the end.
@@ -76,6 +78,15 @@ pub struct StorageSettings {
     pub data_dir: PathBuf,
     pub store: StoreUrl,
     pub key: KeySource,
+}
+
+/// One of several that work with a store.
+#[derive(Debug, Clone)]
+pub struct ReplicaSettings {
+    /// Where the others reach it; `None`: there are none.
+    pub address: Option<Url>,
+    /// Without a word of the store for so long, nothing is trusted that may have been revoked there.
+    pub max_stale: Duration,
 }
 
 /// What becomes of the audit log.

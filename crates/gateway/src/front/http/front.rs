@@ -12,9 +12,11 @@ use crate::call::{Discard, ResponseSink};
 use crate::front::http::access::Guard;
 use crate::front::http::attached::Attachment;
 use crate::front::http::connection::{BodyBudget, Clock, Conn};
-use crate::front::http::sessions::{Contexts, Sessions};
+use crate::front::http::replicas::FrontReplicas;
+use crate::front::http::sessions::{Contexts, SessionNames, Sessions};
 use crate::gate::Gate;
 use crate::pump::Pumps;
+use crate::replicas::ReplicaAccess;
 use crate::session::{Session, SessionContext};
 
 #[derive(Debug)]
@@ -34,13 +36,21 @@ pub(crate) struct Front {
     pub(crate) gate: Option<Arc<dyn Gate>>,
     /// Other routes on this listener.
     pub(crate) attachment: Option<Arc<dyn Attachment>>,
-    // Held to add one or to copy them all: the sweeper closes connections without it.
-    conns: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
-    /// Rung when a connection comes.
-    conn_added: Notify,
+    /// The other replicas of a platform.
+    pub(crate) replicas: Option<FrontReplicas>,
+    conns: OpenConns,
     pub(crate) shutdown: Shutdown,
     /// Every server was once up or had failed.
     settled: AtomicBool,
+}
+
+/// The open connections.
+#[derive(Debug, Default)]
+struct OpenConns {
+    // Held to add one or to copy them all: the sweeper closes connections without it.
+    all: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
+    /// Rung when a connection comes.
+    added: Notify,
 }
 
 /// How far the end of the front has come.
@@ -64,6 +74,17 @@ pub(crate) struct FrontOptions {
     pub(crate) stay: bool,
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) attachment: Option<Arc<dyn Attachment>>,
+    pub(crate) replicas: Option<ReplicaAccess>,
+}
+
+/// What clients carry is sealed for all replicas from now on. Returns the others, if there may be any.
+fn known_replicas(context: &SessionContext, access: ReplicaAccess) -> Option<FrontReplicas> {
+    let ReplicaAccess { seal, others } = access;
+    let parking = &context.registry.parking;
+    parking.share(&seal);
+    let others = others?;
+    parking.tasks.tell(&others);
+    Some(FrontReplicas::new(seal, others))
 }
 
 impl Shutdown {
@@ -79,22 +100,24 @@ impl Front {
         pumps: &Pumps,
         options: FrontOptions,
     ) -> Arc<Self> {
-        let FrontOptions { guard, message_limit, stay, gate, attachment } = options;
+        let FrontOptions { guard, message_limit, stay, gate, attachment, replicas } = options;
+        let replicas = replicas.and_then(|access| known_replicas(&context, access));
+        let names = SessionNames::new(replicas.as_ref().map(|replicas| Arc::clone(&replicas.seal)));
         let shutdown = Shutdown::default();
         Arc::new(Self {
             contexts: Contexts::new(Arc::clone(&context)),
             context,
             pumps: pumps.clone(),
             guard,
-            sessions: Sessions::new((!stay).then(|| shutdown.deserted.clone())),
+            sessions: Sessions::new(names, (!stay).then(|| shutdown.deserted.clone())),
             clock: Arc::new(Clock::new()),
             bodies: Arc::default(),
             message_limit,
             discard: Arc::new(Discard),
             gate,
             attachment,
-            conns: Mutex::default(),
-            conn_added: Notify::new(),
+            replicas,
+            conns: OpenConns::default(),
             shutdown,
             settled: AtomicBool::new(false),
         })
@@ -107,13 +130,13 @@ impl Front {
 
     pub(crate) fn add(&self, conn: &Arc<Conn>) {
         // Weak: the pump owns the connection, and drops it when it ends.
-        self.conns.lock().push(Arc::downgrade(conn));
-        self.conn_added.notify_one();
+        self.conns.all.lock().push(Arc::downgrade(conn));
+        self.conns.added.notify_one();
     }
 
     /// All open connections.
     pub(crate) fn conns(&self) -> Vec<Arc<Conn>> {
-        let mut conns = self.conns.lock();
+        let mut conns = self.conns.all.lock();
         let mut alive = Vec::with_capacity(conns.len());
         conns.retain(|conn| conn.upgrade().map(|conn| alive.push(conn)).is_some());
         alive
@@ -121,8 +144,8 @@ impl Front {
 
     /// Waits while there is neither a connection nor a session to sweep.
     pub(crate) async fn wait_for_work(&self) {
-        if self.conns.lock().is_empty() && self.sessions.is_empty() {
-            self.conn_added.notified().await;
+        if self.conns.all.lock().is_empty() && self.sessions.is_empty() {
+            self.conns.added.notified().await;
         }
     }
 

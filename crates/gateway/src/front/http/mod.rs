@@ -4,7 +4,7 @@
 //! A connection lives on the pump like any other stream: its requests are read, handled and answered
 //! on one thread, and a call passes from socket to pipe and back without a switch.
 //!
-//! Imports go one way: tls, access ◄ connection ◄ sessions, attached ◄ front ◄ request ◄ handlers ◄ routes
+//! Imports go one way: tls, access ◄ connection ◄ sessions, attached ◄ front ◄ request ◄ replicas ◄ handlers ◄ routes
 //! ◄ inbound ◄ sweep, serve.
 
 mod access;
@@ -14,6 +14,7 @@ mod connection;
 mod front;
 mod handlers;
 mod inbound;
+mod replicas;
 mod request;
 mod routes;
 mod serve;

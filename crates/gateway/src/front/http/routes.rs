@@ -26,6 +26,8 @@ pub(crate) enum HttpRoute {
     Front,
     /// A CORS preflight, or any `OPTIONS`: the methods of the path.
     Preflight(&'static str),
+    /// What another replica passes on.
+    Forwarded,
     /// For the attachment, which decides about it.
     Attached,
     AttachedPreflight,
@@ -118,6 +120,8 @@ pub(crate) fn dispatch(
             preflight(request.head, allowed, reply, touched);
         }
         HttpRoute::Attached => hand_over(request, reply),
+        // Not reached: it was opened on its way in, and goes where the request inside leads.
+        HttpRoute::Forwarded => reply.refuse(HttpRefusal::NotFound, b"null", touched),
     }
     None
 }

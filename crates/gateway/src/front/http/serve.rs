@@ -19,6 +19,7 @@ use crate::front::signals::{OnHangup, Signals};
 use crate::gate::Gate;
 use crate::limits::{BACKLOG, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED, ShutdownGrace};
 use crate::pump::Pumps;
+use crate::replicas::ReplicaAccess;
 use crate::session::{SessionContext, abandon};
 
 /// How clients reach the HTTP front, and which of them may.
@@ -39,6 +40,8 @@ pub struct HttpOptions {
     pub gate: Option<Arc<dyn Gate>>,
     /// Other routes on the same address.
     pub attachment: Option<Arc<dyn Attachment>>,
+    /// What it has in common with other replicas.
+    pub replicas: Option<ReplicaAccess>,
     /// Learns of the front, to show its clients.
     pub connected_clients: ConnectedClients,
     /// Signals that were listened for before, so that none is missed; `None`: listen from here on.
@@ -110,6 +113,7 @@ pub(crate) async fn serve(
         stay,
         gate,
         attachment,
+        replicas,
         connected_clients: guests,
         signals,
     } = options;
@@ -124,7 +128,7 @@ pub(crate) async fn serve(
     let guard = guard.speaking(network.scheme());
     let port = listener.local_addr()?.port();
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let options = FrontOptions { guard, message_limit, stay, gate, attachment };
+    let options = FrontOptions { guard, message_limit, stay, gate, attachment, replicas };
     let front = Front::new(context, pumps, options);
     guests.watch(&front);
     let mut tasks = JoinSet::new();

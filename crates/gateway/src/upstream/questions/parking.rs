@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Message, decode, scan};
 
 use crate::call::{Rejected, ReplyTo, RequestEra, Stateless};
-use crate::era::{self, Seal, Unsealable};
+use crate::era::{self, ReplicaId, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
 use crate::lock::{Mutex, rank};
@@ -23,8 +23,8 @@ use crate::upstream::transport::UpstreamId;
 /// What is remembered between the requests of stateless clients.
 #[derive(Debug)]
 pub(crate) struct Parking {
-    /// None: there are no random numbers, and nothing can be parked.
-    seal: Option<Seal>,
+    /// Empty: nothing was sealed yet, or there are no random numbers.
+    seal: OnceLock<Arc<Seal>>,
     began: Instant,
     // Below the open calls: a call gets its handle while it is still open.
     places: Mutex<ParkingPlaces, rank::ParkingHandles>,
@@ -54,7 +54,7 @@ struct ParkingPlace {
 impl Parking {
     pub(crate) fn new() -> Self {
         Self {
-            seal: Seal::new(),
+            seal: OnceLock::new(),
             began: Instant::now(),
             places: Mutex::default(),
             numbered: AtomicU64::new(0),
@@ -69,8 +69,18 @@ impl Parking {
         Self { began: Instant::now().checked_sub(ago).unwrap(), ..Self::new() }
     }
 
-    fn now(&self) -> u64 {
-        self.began.elapsed().as_secs()
+    /// Seals with keys that other replicas have, too; told before the first client comes.
+    pub(crate) fn share(&self, seal: &Arc<Seal>) {
+        drop(self.seal.set(Arc::clone(seal)));
+    }
+
+    /// Seals what clients carry; with a key of this process unless others share it.
+    fn seal(&self) -> Option<&Arc<Seal>> {
+        if self.seal.get().is_none() {
+            // Of two who make one at once the first counts.
+            drop(self.seal.set(Seal::of_process()?));
+        }
+        self.seal.get()
     }
 
     pub(in crate::upstream) fn millis(&self) -> u64 {
@@ -86,14 +96,17 @@ impl Parking {
 
     /// What the client has to bring along when it comes again.
     pub(in crate::upstream) fn state_of(&self, parked: &Parked) -> Option<String> {
-        let expires = self.now() + PARKED.as_secs();
-        self.seal.as_ref()?.seal(&parked.handle.to_le_bytes(), expires, &parked.bound())
+        let seal = self.seal()?;
+        let expires = seal.now() + PARKED.as_secs();
+        let way = ParkedWay { handle: parked.handle, holder: seal.own() };
+        seal.seal(&way.bytes(), expires, &parked.bound())
     }
 
     /// A server's own state, as its client may carry it: it is no use to anybody else, nor for
     /// anything else.
     pub(in crate::upstream) fn seal_state(&self, state: &[u8], bound: &[&[u8]]) -> Option<String> {
-        self.seal.as_ref()?.seal(state, self.now() + STATE.as_secs(), bound)
+        let seal = self.seal()?;
+        seal.seal(state, seal.now() + STATE.as_secs(), bound)
     }
 
     pub(in crate::upstream) fn open_state(
@@ -101,8 +114,8 @@ impl Parking {
         text: &str,
         bound: &[&[u8]],
     ) -> Result<Vec<u8>, Unsealable> {
-        let seal = self.seal.as_ref().ok_or(Unsealable::Foreign)?;
-        seal.open(text, self.now(), bound)
+        let seal = self.seal().ok_or(Unsealable::Foreign)?;
+        seal.open(text, bound)
     }
 
     pub(in crate::upstream) fn leave(&self, parked: &Parked) -> bool {
@@ -221,22 +234,41 @@ impl Parking {
     }
 
     fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<ParkingPlace, CallError> {
-        let state = decode(message.text(message.params.request_state)).unwrap_or_default();
-        let digest = era::digest(message.text(message.params.span));
-        let method = message.method();
-        // The state opens only for the caller, the method and the params it was made for: a client
-        // cannot hand it on, nor use it for another call.
-        let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
-        let handle = self.open_state(&state, &bound);
-        let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
-        let handle = handle.try_into().map(u64::from_le_bytes);
-        let handle = handle.map_err(|_| gone("it is a server's own"))?;
+        let ParkedWay { handle, holder } = self.way_of(message, how)?;
+        // Its request is passed on to the holder before it comes here; a holder that has come back is another.
+        if self.seal().is_none_or(|seal| seal.own() != holder) {
+            return Err(gone(OTHER_REPLICA));
+        }
         let places = self.places.lock();
         match places.parked.get(&handle) {
             Some(place) => Ok(place.clone()),
             None if places.gave_way.contains(&handle) => Err(gone(GAVE_WAY)),
             None => Err(gone("the call does not wait any more")),
         }
+    }
+
+    /// The call that a request comes again for, wherever it waits.
+    fn way_of(&self, message: &Message<'_>, how: &Stateless) -> Result<ParkedWay, CallError> {
+        let state = decode(message.text(message.params.request_state)).unwrap_or_default();
+        let digest = era::digest(message.text(message.params.span));
+        let method = message.method();
+        // The state opens only for the caller, the method and the params it was made for: a client
+        // cannot hand it on, nor use it for another call.
+        let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
+        let way = self.open_state(&state, &bound);
+        let way = way.map_err(|why| CallError::BadState(why.to_string()))?;
+        ParkedWay::read(&way).ok_or_else(|| gone("it is a server's own"))
+    }
+
+    /// The other replica at which the call waits that a request comes again for.
+    pub(crate) fn holder_elsewhere(
+        &self,
+        message: &Message<'_>,
+        how: &Stateless,
+    ) -> Option<ReplicaId> {
+        message.params.request_state?;
+        let own = self.seal()?.own();
+        self.way_of(message, how).ok().map(|way| way.holder).filter(|holder| *holder != own)
     }
 
     /// Asks again for what is still open.
@@ -263,7 +295,7 @@ impl Parking {
     ) -> Result<Arc<Parked>, ReplyTo> {
         let request = reply.kept.clone();
         let request = request.as_deref().map(scan);
-        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(reply) };
+        let (Some(Ok(request)), true) = (request, self.seal().is_some()) else { return Err(reply) };
         let mut places = self.places.lock();
         // A stateless client may never come again: what waits for it has a bound and a time.
         if places.parked.len() >= PARKED_CALLS {
@@ -355,6 +387,33 @@ impl Parking {
         true
     }
 }
+
+/// Where a parked call waits: what its client carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ParkedWay {
+    handle: u64,
+    holder: ReplicaId,
+}
+
+impl ParkedWay {
+    fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        let (handle, holder) = (self.handle.to_le_bytes(), self.holder.0.to_le_bytes());
+        for (to, from) in bytes.iter_mut().zip(handle.into_iter().chain(holder)) {
+            *to = from;
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (handle, rest) = bytes.split_first_chunk()?;
+        let holder = u64::from_le_bytes(rest.try_into().ok()?);
+        Some(Self { handle: u64::from_le_bytes(*handle), holder: ReplicaId(holder) })
+    }
+}
+
+const OTHER_REPLICA: &str = "the replica that the call waits at is not this one (any more); the call may have run in \
+                             part; make it again without the state";
 
 const GAVE_WAY: &str = "it has expired: its client had not come again when others needed the server, \
                         and the call was cancelled (it may have run); make it again without the state";

@@ -1,17 +1,23 @@
 //! `TaskOwners`: which server each task is with, and whose it is.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use ring::digest::{SHA256, digest};
 use trunkline_wire::{Message, decode, elements, find, member, scan};
 
 use crate::call::Client;
 use crate::limits::KNOWN_TASKS;
 use crate::lock::{Mutex, rank};
+use crate::replicas::Replicas;
 
 // Held for one look or note; the table has a bound, so neither takes long.
 #[derive(Debug, Default)]
-pub(crate) struct TaskOwners(Mutex<KnownTasks, rank::TaskOwners>);
+pub(crate) struct TaskOwners {
+    known: Mutex<KnownTasks, rank::TaskOwners>,
+    /// Told of each task that somebody has made here.
+    replicas: OnceLock<Arc<dyn Replicas>>,
+}
 
 /// The oldest are forgotten first.
 #[derive(Debug, Default)]
@@ -28,7 +34,30 @@ struct OwnedTask {
     who: Option<Arc<[u8]>>,
 }
 
+/// What replicas call a task of somebody: they need know neither.
+fn digest_of(task: &str, who: &[u8]) -> String {
+    // With the length in front, so that no two pairs are one.
+    let length = u64::try_from(task.len()).unwrap_or(u64::MAX).to_le_bytes();
+    let whole = [&length[..], task.as_bytes(), who].concat();
+    digest(&SHA256, &whole).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl TaskOwners {
+    /// From now on they are told.
+    pub(crate) fn tell(&self, replicas: &Arc<dyn Replicas>) {
+        drop(self.replicas.set(Arc::clone(replicas)));
+    }
+
+    /// The digest of the task that a message is about, if nobody has made it here.
+    pub(crate) fn unknown(&self, message: &Message<'_>, who: &Arc<[u8]>) -> Option<String> {
+        if !message.method().starts_with(b"tasks/") {
+            return None;
+        }
+        let task = find(message.bytes, message.params.span?, &["taskId"])?;
+        let task = decode(task.of(message.bytes))?;
+        self.server(&task, Some(who)).is_none().then(|| digest_of(&task, who))
+    }
+
     /// The first who had it keeps it: an answer that only names it makes it nobody else's.
     pub(in crate::upstream) fn remember(
         &self,
@@ -36,12 +65,15 @@ impl TaskOwners {
         server: &Arc<str>,
         who: Option<&Arc<[u8]>>,
     ) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         let held = known.held.entry(task.clone()).or_default();
         if held.iter().any(|held| held.server == *server) {
             return;
         }
         held.push(OwnedTask { server: Arc::clone(server), who: who.cloned() });
+        if let (Some(replicas), Some(who)) = (self.replicas.get(), who) {
+            replicas.remember_task(digest_of(&task, who));
+        }
         known.order.push_back((task, Arc::clone(server)));
         // Servers do not say when a task is forgotten: the list has a bound of its own.
         if known.order.len() > KNOWN_TASKS
@@ -57,7 +89,7 @@ impl TaskOwners {
 
     /// The id of the server that has this task, to whoever asks.
     pub(crate) fn server(&self, task: &str, who: Option<&Arc<[u8]>>) -> Option<Arc<str>> {
-        let known = self.0.lock();
+        let known = self.known.lock();
         let mut held = known.held.get(task)?.iter().rev();
         // The latest first: of two servers that use one id it is the one that was heard of last.
         let found = held.find(|held| who.is_none() || held.who.as_ref() == who);
@@ -66,7 +98,7 @@ impl TaskOwners {
 
     /// Did this one make the task of this server?
     pub(crate) fn is_of(&self, server: &str, task: &str, who: &Arc<[u8]>) -> bool {
-        let known = self.0.lock();
+        let known = self.known.lock();
         let held = known.held.get(task).into_iter().flatten();
         let mut here = held.filter(|held| *held.server == *server);
         here.any(|held| held.who.as_ref() == Some(who))

@@ -13,11 +13,13 @@ pub(crate) struct ClientPeer {
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
     /// It speaks TLS with us.
     pub(crate) is_secure: bool,
+    /// Another replica has passed its request on: it is passed on to nobody else.
+    pub(crate) is_forwarded: bool,
 }
 
 impl ClientPeer {
     /// Without TLS.
     pub(crate) fn plain(address: SocketAddr) -> Self {
-        Self { address, certificate: None, is_secure: false }
+        Self { address, certificate: None, is_secure: false, is_forwarded: false }
     }
 }

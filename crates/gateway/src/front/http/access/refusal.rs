@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use trunkline_http::{BadBody, BadHead, is_field_value, reason};
 use trunkline_wire::{FaultKind, encode_into, write_error};
 
+use crate::era::ReplicaId;
 use crate::error::{CallError, INVALID_REQUEST};
 use crate::gate::Denied;
 use crate::limits::BATCH_MEMBERS;
@@ -53,6 +54,14 @@ pub(crate) enum HttpRefusal {
     NoSession,
     #[error("there is no such session (any more); begin a new one with `initialize`")]
     UnknownSession,
+    /// Not told: the request is passed on.
+    #[error("another replica has this session")]
+    Elsewhere(ReplicaId),
+    #[error(
+        "the replica that has this session cannot be reached now; the request did not run, or is not known to have: \
+         send it again in a while"
+    )]
+    ReplicaAway,
     #[error("this query needs `sessionId`, as the `endpoint` event has it")]
     NoSessionQuery,
     #[error("this session is initialized already; send `initialize` without Mcp-Session-Id")]
@@ -91,11 +100,12 @@ impl HttpRefusal {
             // 2025-11-25, Transports, Session Management: an id whose session is over MUST get 404;
             // the client then opens another session.
             Self::NotFound | Self::UnknownSession => 404,
+            Self::Elsewhere(_) => 421,
             Self::Method(_) => 405,
             Self::NotAcceptable | Self::NoEventStream => 406,
             Self::MediaType | Self::Encoded => 415,
             Self::WrongTokens(_) | Self::CallerFull(_) => 429,
-            Self::Crowded | Self::Full | Self::ShuttingDown => 503,
+            Self::Crowded | Self::Full | Self::ShuttingDown | Self::ReplicaAway => 503,
             // 2025-11-25, Transports, Session Management: a request that needs a session and names
             // none SHOULD get 400.
             Self::NoSession
@@ -118,9 +128,11 @@ impl HttpRefusal {
             Self::Method(allowed) => ("Allow", allowed.as_bytes()),
             // RFC 9110, 15.5.16: a coding that is not taken is answered with those that are.
             Self::Encoded => ("Accept-Encoding", b"identity"),
-            Self::Crowded | Self::Full | Self::CallerFull(_) | Self::ShuttingDown => {
-                ("Retry-After", b"5")
-            }
+            Self::Crowded
+            | Self::Full
+            | Self::CallerFull(_)
+            | Self::ShuttingDown
+            | Self::ReplicaAway => ("Retry-After", b"5"),
             Self::WrongTokens(seconds) => return Some(retry(seconds)),
             _ => return None,
         };

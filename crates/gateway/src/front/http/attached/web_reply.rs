@@ -34,6 +34,9 @@ pub(crate) struct ReplyWay {
 const HSTS: (&str, &[u8]) = ("Strict-Transport-Security", b"max-age=31536000");
 
 impl ReplyWay {
+    /// As the answer is.
+    pub(crate) const PLAIN: Self = Self { coding: Coding::Identity, hsts: false };
+
     fn add_to(self, headers: &mut Vec<(&str, &[u8])>) {
         if self.hsts {
             headers.push(HSTS);
@@ -97,6 +100,19 @@ impl WebReply {
         touched.flush();
     }
 
+    /// Begins an answer whose pieces come from elsewhere, and may end anywhere: nothing is written between them.
+    pub(crate) fn relay(mut self, status: u16, headers: &[(&str, &[u8])]) -> WebStream {
+        let stream = Arc::new(OpenWebStream {
+            events: false,
+            to: Mutex::new(None),
+            gone: CancellationToken::new(),
+        });
+        if let Some(reply) = self.reply.take() {
+            stream.begin(reply, status, &proper(headers));
+        }
+        WebStream(stream)
+    }
+
     /// Begins an answer that comes piece by piece.
     pub fn stream(mut self, status: u16, headers: &[(&str, &[u8])]) -> WebStream {
         let mut headers = proper(headers);
@@ -152,6 +168,11 @@ impl WebStream {
 
     pub fn is_closed(&self) -> bool {
         self.0.gone.is_cancelled()
+    }
+
+    /// Breaks it off, so that the client sees that something is missing.
+    pub(crate) fn cut(&self) {
+        self.0.give_up();
     }
 
     /// Resolves when the client has gone.

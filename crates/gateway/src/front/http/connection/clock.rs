@@ -1,4 +1,4 @@
-//! `Clock`: the time of the front, which the sweeper advances once a second.
+//! `Clock`: the front's time in whole seconds, and the `Date` of its responses.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

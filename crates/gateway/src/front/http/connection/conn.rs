@@ -304,20 +304,54 @@ pub(crate) type HeaderFields<'a> = [(&'a str, &'a [u8])];
 pub(crate) struct Reply {
     pub(crate) conn: Arc<Conn>,
     mode: ReplyMode,
+    /// The request came from another replica.
+    forwarded: Option<Box<ForwardedReply>>,
     done: bool,
+}
+
+/// How another replica is answered that has passed a request on.
+#[derive(Debug)]
+pub(crate) struct ForwardedReply {
+    /// A header field that shows who answers.
+    pub(crate) proof: (&'static str, String),
+    /// Where the client comes from.
+    pub(crate) address: Arc<AddressAccount>,
+    pub(crate) peer: IpAddr,
 }
 
 impl Reply {
     /// The connection is busy from now on.
     pub(crate) fn new(conn: &Arc<Conn>, mode: ReplyMode) -> Self {
         conn.begin();
-        Self { conn: Arc::clone(conn), mode, done: false }
+        Self { conn: Arc::clone(conn), mode, forwarded: None, done: false }
+    }
+
+    /// For a request that another replica has passed on.
+    pub(crate) fn forwarded(mut self, to: ForwardedReply) -> Self {
+        self.forwarded = Some(Box::new(to));
+        self
+    }
+
+    /// The client's address, if that is limited.
+    pub(crate) fn limited_address(&self) -> Option<&Arc<AddressAccount>> {
+        match &self.forwarded {
+            Some(forwarded) => Some(&forwarded.address).filter(|address| address.meter.is_on()),
+            None => self.conn.accounts.limited_address(),
+        }
+    }
+
+    /// The client's exact address.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        match &self.forwarded {
+            Some(forwarded) => Some(forwarded.peer),
+            None => self.conn.accounts.peer(),
+        }
     }
 
     /// For a connection that the sweeper has marked busy (`SweepAction::RefuseLate`).
     pub(crate) fn taken(conn: &Arc<Conn>) -> Self {
         let mode = ReplyMode { unread: false, ..ReplyMode::lost() };
-        Self { conn: Arc::clone(conn), mode, done: false }
+        Self { conn: Arc::clone(conn), mode, forwarded: None, done: false }
     }
 
     /// Answers all at once.
@@ -370,7 +404,11 @@ impl Reply {
         out: &mut Vec<u8>,
     ) {
         let keep_alive = self.mode.keep_alive;
-        if let Some(origin) = &self.mode.origin {
+        if let Some(ForwardedReply { proof: (name, proof), .. }) = self.forwarded.as_deref() {
+            let mut all = fields.to_vec();
+            all.push((name, proof.as_bytes()));
+            response_head(out, status, &all, length, keep_alive);
+        } else if let Some(origin) = &self.mode.origin {
             let mut all = fields.to_vec();
             all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
             let exposed = if self.mode.api { EXPOSED_BY_API } else { EXPOSED };
@@ -388,7 +426,7 @@ impl Reply {
 
     /// The head of an answer in JSON. Nearly all answers are, so the constant part is made once.
     pub(crate) fn json_head(&self, length: usize, out: &mut Vec<u8>) {
-        if !self.mode.keep_alive || self.mode.origin.is_some() {
+        if !self.mode.keep_alive || self.mode.origin.is_some() || self.forwarded.is_some() {
             return self.head(200, &[("Content-Type", JSON)], Some(length), out);
         }
         out.extend_from_slice(JSON_HEAD.get_or_init(|| {

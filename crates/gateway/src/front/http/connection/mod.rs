@@ -10,7 +10,8 @@ mod reply_mode;
 pub(crate) use body_budget::{BodyBudget, BodySender, BodyShare};
 pub(crate) use clock::Clock;
 pub(crate) use conn::{
-    Conn, HeaderFields, JSON, OpenReply, Reply, RequestStage, StatelessCall, SweepAction,
+    Conn, ForwardedReply, HeaderFields, JSON, OpenReply, Reply, RequestStage, StatelessCall,
+    SweepAction,
 };
 pub(crate) use event_stream::{EVENTS, EventStream, MESSAGE};
 pub(crate) use reply_mode::ReplyMode;

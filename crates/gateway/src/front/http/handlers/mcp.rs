@@ -14,6 +14,7 @@ use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
+use crate::front::http::replicas::{ForwardedMatter, forward, holder_of_session};
 use crate::front::http::request::HttpRequest;
 use crate::front::http::sessions::{HttpSession, NoSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
@@ -46,6 +47,9 @@ pub(crate) fn post(
         Ok(session) => {
             post_in_session(request.front, &session, request.body, reply, touched);
             return Some(CachedRoute::Session(session));
+        }
+        Err(HttpRefusal::Elsewhere(holder)) => {
+            forward(request, (holder, ForwardedMatter::Session), reply, touched);
         }
         Err(why) => read_body(request.body, |posted| match (posted, why) {
             (
@@ -219,7 +223,13 @@ fn session_of(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, HttpRef
         // 2025-11-25, Transports, Protocol version header: an unknown one is refused with 400.
         known.ok_or(HttpRefusal::Revision)?;
     }
-    request.front.sessions.get(id, request.caller).ok_or(HttpRefusal::UnknownSession)
+    match request.front.sessions.get(id, request.caller) {
+        Some(session) => Ok(session),
+        None => Err(match holder_of_session(request, id) {
+            Some(holder) => HttpRefusal::Elsewhere(holder),
+            None => HttpRefusal::UnknownSession,
+        }),
+    }
 }
 
 /// `GET`: a stream for what concerns no call, or the rest of one that broke.
@@ -229,6 +239,9 @@ pub(crate) fn listen(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut 
             session.touch();
             stream.attach(reply, &[], from, touched);
             session.session.check_lists();
+        }
+        Err(HttpRefusal::Elsewhere(holder)) => {
+            forward(request, (holder, ForwardedMatter::Session), reply, touched);
         }
         Err(why) => reply.refuse(why, b"null", touched),
     }
@@ -273,6 +286,9 @@ pub(crate) fn leave(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut F
             end_calls(&session.session.client, touched);
             request.front.sessions.end(&session);
             reply.send(204, &[], b"", touched);
+        }
+        Err(HttpRefusal::Elsewhere(holder)) => {
+            forward(request, (holder, ForwardedMatter::Session), reply, touched);
         }
         Err(why) => reply.refuse(why, b"null", touched),
     }

@@ -112,8 +112,7 @@ impl PostReply {
     pub(crate) fn new(kind: PostKind, mut reply: Reply) -> Arc<Self> {
         let parent = reply.take_parent();
         let conn = Arc::clone(&reply.conn);
-        let address = conn.accounts.limited_address().cloned();
-        let peer = conn.accounts.peer();
+        let (address, peer) = (reply.limited_address().cloned(), reply.peer());
         let state = Mutex::new(PostState::Waiting(reply));
         let posted = Arc::new(Self { kind, parent, address, peer, state });
         conn.watch(Arc::downgrade(&posted) as _);

@@ -12,8 +12,9 @@ use super::post::{PostedBody, check_content_type, read_body};
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
+use crate::front::http::replicas::{ForwardedMatter, forward, holder_of_session};
 use crate::front::http::request::HttpRequest;
-use crate::front::http::sessions::{NoSession, random_id};
+use crate::front::http::sessions::NoSession;
 use crate::limiter::AddressAccount;
 use crate::pump::FlushSet;
 use crate::session::{Session, receive, take};
@@ -29,18 +30,19 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
     }
     // The id is all that a POST shows: it must not be guessable.
     let room = front.sessions.has_room_for_sse(&front.context, request.caller);
-    let id = match room.and_then(|()| random_id().map_err(NoSession::NoRandom)) {
-        Ok(id) => id,
+    let named = room.and_then(|()| front.sessions.new_name().map_err(NoSession::NoRandom));
+    let (id, name) = match named {
+        Ok(named) => named,
         Err(why) => return reply.refuse(no_session(&why), b"null", touched),
     };
     let conn = Arc::clone(&reply.conn);
     // 2024-11-05, Transports, HTTP with SSE: the first event MUST be `endpoint` and say where to
     // post.
-    let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &id[..], b"\n\n"].concat();
+    let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &name[..], b"\n\n"].concat();
     let stream = EventStream::begin(reply, &[], &endpoint, touched);
     let context = front.contexts.context(request.head.path(), request.caller);
     let session = Session::of(context, request.caller.cloned());
-    let client = front.sessions.open_sse(id, &session, stream);
+    let client = front.sessions.open_sse((id, name), &session, stream);
     session.client.set_stream(Some(Arc::clone(&client) as _));
     // After the session is in the table: a client that leaves now is found there.
     conn.watch(Arc::downgrade(&client) as _);
@@ -54,6 +56,9 @@ pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mu
         return reply.refuse(HttpRefusal::NoSessionQuery, b"null", touched);
     };
     let Some(client) = front.sessions.get_sse(id.as_bytes(), request.caller) else {
+        if let Some(holder) = holder_of_session(request, id.as_bytes()) {
+            return forward(request, (holder, ForwardedMatter::Session), reply, touched);
+        }
         return reply.refuse(HttpRefusal::UnknownSession, b"null", touched);
     };
     if let Err(why) = check_content_type(request.head.headers.get("content-type")) {

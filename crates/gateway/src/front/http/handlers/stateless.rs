@@ -10,10 +10,11 @@ use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 use super::mirror::{VERSION, check_params, check_standard, check_version};
 use super::post::{PostKind, PostReply, PostedBody, read_body};
 use crate::call::{Client, ResponseSink, Stateless};
-use crate::era::Era;
+use crate::era::{Era, ReplicaId};
 use crate::error::CallError;
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{Reply, StatelessCall};
+use crate::front::http::replicas::{ForwardedMatter, forward, forward_to_task};
 use crate::front::http::request::HttpRequest;
 use crate::gate::{ANYONE, Pass};
 use crate::pump::FlushSet;
@@ -85,6 +86,12 @@ fn take_request(
     let session = request.stateless_session();
     let snapshot = session.context.view.snapshot();
     match checked(request, message, &snapshot) {
+        Ok(how) if let Some(holder) = parked_elsewhere(request, message, &how) => {
+            forward(request, (holder, ForwardedMatter::ParkedCall), reply, touched);
+        }
+        Ok(how) if let Some(task) = task_elsewhere(request, message, &how) => {
+            forward_to_task(request, task, reply);
+        }
         Ok(how) => {
             let (place, what) = ((&session, &*snapshot), (message, how));
             begin(place, request.caller, what, reply, touched);
@@ -95,6 +102,33 @@ fn take_request(
             reply.json(400, &response, touched);
         }
     }
+}
+
+/// The digest of the task that a request is about, if this replica does not know it.
+fn task_elsewhere(
+    request: &HttpRequest<'_, '_>,
+    message: &Message<'_>,
+    how: &Stateless,
+) -> Option<String> {
+    let front = request.front;
+    if request.peer.is_forwarded || front.replicas.is_none() || request.caller.is_none() {
+        return None;
+    }
+    let tasks = &front.context.registry.parking.tasks;
+    tasks.unknown(message, &how.principal)
+}
+
+/// The other replica at which the call waits that a request comes again for.
+fn parked_elsewhere(
+    request: &HttpRequest<'_, '_>,
+    message: &Message<'_>,
+    how: &Stateless,
+) -> Option<ReplicaId> {
+    let front = request.front;
+    if request.peer.is_forwarded || front.replicas.is_none() {
+        return None;
+    }
+    front.context.registry.parking.holder_elsewhere(message, how)
 }
 
 /// Begins a request that was checked: where it goes, its caller, and what it says.

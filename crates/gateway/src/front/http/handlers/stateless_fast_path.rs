@@ -56,6 +56,10 @@ impl StatelessFastPath {
     ) -> Option<()> {
         let scanned = scan(body);
         let message = scanned.as_ref().ok().filter(|message| is_usual(message, name))?;
+        // What comes again may be another replica's.
+        if front.replicas.is_some() && message.params.request_state.is_some() {
+            return None;
+        }
         let caller = self.caller.as_ref();
         let session = front.contexts.stateless(&self.path, caller, front.clock.now());
         let snapshot = session.context.view.snapshot();

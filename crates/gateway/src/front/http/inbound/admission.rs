@@ -11,6 +11,7 @@ use crate::front::http::attached::{BodyRule, WebRequest};
 use crate::front::http::connection::{BodySender, BodyShare, Conn, Reply, ReplyMode};
 use crate::front::http::front::Front;
 use crate::front::http::handlers::CachedRoute;
+use crate::front::http::replicas::{ENVELOPE_BYTES, RequestToken};
 use crate::front::http::request::{HttpRequest, asking};
 use crate::front::http::routes::{HttpRoute, dispatch, route_of};
 use crate::gate::{self, Decision, Denied, Pass};
@@ -37,15 +38,26 @@ pub(crate) struct Admitted {
 }
 
 /// Who makes a request.
-enum Caller {
+pub(super) enum Caller {
     /// The route needs no caller.
     Anonymous,
     Known(Arc<Pass>),
     /// The gate has not decided yet.
     Pending(PendingDecision),
+    /// Another replica, for a client of its own.
+    Replica(RequestToken),
 }
 
-type PendingDecision = std::pin::Pin<Box<dyn Future<Output = Decision> + Send>>;
+impl Caller {
+    pub(super) fn pass(self) -> Option<Arc<Pass>> {
+        match self {
+            Self::Known(pass) => Some(pass),
+            Self::Anonymous | Self::Pending(_) | Self::Replica(_) => None,
+        }
+    }
+}
+
+pub(super) type PendingDecision = std::pin::Pin<Box<dyn Future<Output = Decision> + Send>>;
 
 /// A connection with its front and what is known of the client.
 #[derive(Clone, Debug)]
@@ -69,6 +81,15 @@ impl ClientConn {
             unread: false,
             head: request,
         };
+        if let Some(replicas) = &front.replicas
+            && let Some(token) = RequestToken::of(request, &replicas.seal)
+        {
+            // It proves itself: neither its Host nor its sender has to be known.
+            admission.limit = front.message_limit.saturating_add(ENVELOPE_BYTES);
+            let caller = Caller::Replica(token);
+            admission.decision = Ok(Admitted { route: HttpRoute::Forwarded, caller });
+            return admission;
+        }
         match front.guard.check(request) {
             Ok(origin) => admission.mode = ReplyMode::of(request, origin),
             Err(why) => {
@@ -136,7 +157,11 @@ impl ClientConn {
         route_of(request, self.front.attachment.as_ref()).is_ok_and(HttpRoute::is_attached)
     }
 
-    fn caller(&self, request: &Request<'_>, version: &mut u64) -> Result<Caller, Rejection> {
+    pub(super) fn caller(
+        &self,
+        request: &Request<'_>,
+        version: &mut u64,
+    ) -> Result<Caller, Rejection> {
         let Some(gate) = &self.front.gate else {
             if self.front.guard.admits(request, &self.peer) {
                 return Ok(Caller::Anonymous);
@@ -146,7 +171,9 @@ impl ClientConn {
         let asking = asking(request, &self.peer);
         // Read before the gate decides: a change in between makes the cached decision stale.
         *version = gate.version();
-        if let Some(pass) = self.conn.pass_cache.find(&asking, *version) {
+        // A connection of another replica has many callers.
+        let is_own = !self.peer.is_forwarded;
+        if let Some(pass) = self.conn.pass_cache.find(&asking, *version).filter(|_| is_own) {
             // What is remembered is the connection's; each of its streams counts for itself.
             if self.conn.is_stream() {
                 self.count_connection(&pass).map_err(Rejection::Denied)?;
@@ -154,6 +181,7 @@ impl ClientConn {
             return Ok(Caller::Known(pass));
         }
         match gate.admit(&asking) {
+            gate::Admission::Now(Ok(pass)) if !is_own => Ok(Caller::Known(pass)),
             gate::Admission::Now(Ok(pass)) => {
                 self.count_connection(&pass).map_err(Rejection::Denied)?;
                 self.conn.pass_cache.set(&asking, *version, &pass);
@@ -198,27 +226,42 @@ impl ClientConn {
         let unread = mode.unread;
         let reply = Reply::new(&self.conn, mode);
         let caller = match caller {
-            Caller::Anonymous => None,
-            Caller::Known(pass) => Some(pass),
             Caller::Pending(later) => {
-                // Held until it is decided: it counts until then.
-                let mut share = BodyShare::new(&self.front.bodies, BodySender::Stranger);
-                if !share.grow(body.len()) {
-                    reply.refuse(HttpRefusal::Crowded, b"null", touched);
-                    return None;
-                }
-                let (head, body) = (head.into(), body.into());
-                let pending = PendingRequest { client: self.clone(), head, body, _share: share };
-                // The pump must not wait: the decision may ask an issuer over the network.
-                pending.spawn_after(later, route, admission.gate_version, reply);
+                let place = (route, admission.gate_version);
+                self.wait_for(later, (head, body), place, reply, touched);
                 return None;
             }
+            Caller::Replica(token) => {
+                self.take_forwarded(&token, body, reply, touched);
+                return None;
+            }
+            decided => decided.pass(),
         };
         let request = self.request(admission.head, body, caller.as_ref());
         dispatch(route, &HttpRequest { unread, ..request }, reply, touched)
     }
 
-    fn request<'a, 'b>(
+    /// Handles a request once it is decided who makes it.
+    pub(super) fn wait_for(
+        &self,
+        later: PendingDecision,
+        (head, body): (&[u8], &[u8]),
+        (route, version): (HttpRoute, u64),
+        reply: Reply,
+        touched: &mut FlushSet,
+    ) {
+        // Held until it is decided: it counts until then.
+        let mut share = BodyShare::new(&self.front.bodies, BodySender::Stranger);
+        if !share.grow(body.len()) {
+            return reply.refuse(HttpRefusal::Crowded, b"null", touched);
+        }
+        let (head, body) = (head.into(), body.into());
+        let pending = PendingRequest { client: self.clone(), head, body, _share: share };
+        // The pump must not wait: the decision may ask an issuer over the network.
+        pending.spawn_after(later, route, version, reply);
+    }
+
+    pub(super) fn request<'a, 'b>(
         &'b self,
         head: &'b Request<'a>,
         body: &'b [u8],
@@ -280,10 +323,12 @@ impl PendingRequest {
             (Ok(pass), Ok(Some((request, _)))) => (pass, request),
             (Ok(_), _) => return, // not reached: the head was parsed before
         };
-        if let Err(denied) = self.client.count_connection(&pass) {
-            return reply.reject(&Rejection::Denied(denied), b"null", touched);
+        if !self.client.peer.is_forwarded {
+            if let Err(denied) = self.client.count_connection(&pass) {
+                return reply.reject(&Rejection::Denied(denied), b"null", touched);
+            }
+            conn.pass_cache.set(&asking(&request, &self.client.peer), version, &pass);
         }
-        conn.pass_cache.set(&asking(&request, &self.client.peer), version, &pass);
         dispatch(route, &self.client.request(&request, &self.body, Some(&pass)), reply, touched);
     }
 }

@@ -114,11 +114,15 @@ impl Entrance {
 
     /// A place among the connections of this address; `None`: it has as many as it may.
     fn place(&self, peer: IpAddr, permit: OwnedSemaphorePermit) -> Option<ConnectionPlace> {
+        // Another replica is no client: it passes on what many clients ask.
+        if self.front.replicas.as_ref().is_some_and(|known| known.others.is_replica(peer)) {
+            return Some(ConnectionPlace { _permit: permit, _address: None });
+        }
         let Some(address) = self.addresses.enter(peer) else {
             self.refused.lock().count(peer);
             return None;
         };
-        Some(ConnectionPlace { _permit: permit, _address: address })
+        Some(ConnectionPlace { _permit: permit, _address: Some(address) })
     }
 
     /// What comes before the first request, within its time and while no other needs the place.
@@ -196,7 +200,8 @@ impl Entrance {
             None => None,
             Some(shown) => Some(ClientCertificate::read(shown).ok_or(NoConnection::Nameless)?),
         };
-        let peer = ClientPeer { address, certificate: certificate.map(Arc::new), is_secure: true };
+        let certificate = certificate.map(Arc::new);
+        let peer = ClientPeer { address, certificate, is_secure: true, is_forwarded: false };
         let is_http2 = connection.alpn_protocol() == Some(HTTP2);
         let fd = OwnedFd::from(stream.into_stream().into_std()?);
         let (input, sink, tls) = Sink::secured(fd, connection.into())?;

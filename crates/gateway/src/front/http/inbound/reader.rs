@@ -30,7 +30,8 @@ pub(crate) struct HttpReader {
 #[derive(Debug)]
 pub(crate) struct ConnectionPlace {
     pub(crate) _permit: OwnedSemaphorePermit,
-    pub(crate) _address: AddressPlace,
+    /// `None`: it is another replica, whose connections are not counted.
+    pub(crate) _address: Option<AddressPlace>,
 }
 
 /// What the next bytes are.

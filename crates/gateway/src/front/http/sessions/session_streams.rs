@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::lock::{Mutex, rank};
 
 use super::resumable_stream::ResumableStream;
+use super::session_names::SessionName;
 use crate::front::http::connection::Clock;
 use crate::limits::{KEPT_STREAMS, KEPT_STREAMS_BYTES};
 use crate::pump::FlushSet;
@@ -16,7 +17,7 @@ pub(crate) type SessionId = [u8; 32];
 
 #[derive(Debug)]
 pub(crate) struct SessionStreams {
-    pub(crate) session: SessionId,
+    pub(crate) session: SessionName,
     /// The client knows how to come back to a stream.
     primes: bool,
     clock: Arc<Clock>,
@@ -34,8 +35,8 @@ struct StreamTable {
 const GENERAL: u64 = 0;
 
 impl SessionStreams {
-    pub(crate) fn new(session: SessionId, primes: bool, clock: &Arc<Clock>) -> Self {
-        Self { session, primes, clock: Arc::clone(clock), table: Mutex::default() }
+    pub(crate) fn new(session: impl Into<SessionName>, primes: bool, clock: &Arc<Clock>) -> Self {
+        Self { session: session.into(), primes, clock: Arc::clone(clock), table: Mutex::default() }
     }
 
     /// A stream for the answer to one request.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, LATEST_LEGACY, Revision};
 
 use super::resumable_stream::ResumableStream;
+use super::session_names::{SessionName, SessionNames};
 use super::session_streams::{SessionId, SessionStreams};
 use crate::call::{Payload, Presence, Responder};
 use crate::front::http::access::SessionOwner;
@@ -23,7 +24,15 @@ use crate::limits::{SESSION_SECONDS, SESSIONS, SESSIONS_PER_CALLER};
 use crate::pump::FlushSet;
 use crate::session::{Session, SessionContext, leave_all};
 
-pub(crate) fn random_id() -> io::Result<SessionId> {
+impl Sessions {
+    /// An id that nobody can guess, and the name that its client gets.
+    pub(crate) fn new_name(&self) -> io::Result<(SessionId, SessionName)> {
+        let id = random_id()?;
+        Ok((id, self.names.name(&id)))
+    }
+}
+
+fn random_id() -> io::Result<SessionId> {
     let mut random = [0; 16];
     // From the kernel: an id that could be guessed would open the session to others.
     getrandom(&mut random, GetRandomFlags::empty())?;
@@ -52,13 +61,18 @@ pub(crate) struct HttpSession {
 }
 
 impl HttpSession {
-    fn new(session: Arc<Session>, agreed: Revision, clock: &Arc<Clock>) -> io::Result<Arc<Self>> {
+    fn new(
+        session: Arc<Session>,
+        agreed: Revision,
+        names: &SessionNames,
+        clock: &Arc<Clock>,
+    ) -> io::Result<Arc<Self>> {
         let id = random_id()?;
         let opened = Arc::new(Self {
             id,
             // 2025-11-25, Transports, Resumability: a priming event with `retry` is new there;
             // older clients would take its empty data for a message.
-            streams: Arc::new(SessionStreams::new(id, agreed >= LATEST_LEGACY, clock)),
+            streams: Arc::new(SessionStreams::new(names.name(&id), agreed >= LATEST_LEGACY, clock)),
             owner: SessionOwner::new(session.caller.as_ref()),
             agreed,
             began: clock.now(),
@@ -125,6 +139,7 @@ impl Presence for HttpSession {
 #[derive(Debug)]
 pub(crate) struct SseSession {
     pub(crate) id: SessionId,
+    name: SessionName,
     pub(crate) session: Arc<Session>,
     pub(crate) owner: SessionOwner,
     /// When it was opened.
@@ -204,6 +219,8 @@ pub(crate) struct Sessions {
     turnover: AtomicU64,
     /// Cancelled when the last client of `/sse` has left; `None`: the front outlives it.
     deserted: Option<CancellationToken>,
+    /// What clients call their sessions.
+    pub(crate) names: SessionNames,
 }
 
 /// Sessions by their ids, and how many each caller has.
@@ -274,8 +291,8 @@ pub(crate) enum NoSession {
 }
 
 impl Sessions {
-    pub(crate) fn new(deserted: Option<CancellationToken>) -> Arc<Self> {
-        Arc::new(Self { deserted, ..Self::default() })
+    pub(crate) fn new(names: SessionNames, deserted: Option<CancellationToken>) -> Arc<Self> {
+        Arc::new(Self { names, deserted, ..Self::default() })
     }
 
     pub(crate) fn open(
@@ -287,7 +304,7 @@ impl Sessions {
     ) -> Result<Arc<HttpSession>, NoSession> {
         self.make_room(caller, most_sessions(context, caller))?;
         let session = Session::of(Arc::clone(context), caller.cloned());
-        let opened = HttpSession::new(Arc::clone(&session), agreed, clock);
+        let opened = HttpSession::new(Arc::clone(&session), agreed, &self.names, clock);
         let opened = opened.map_err(NoSession::NoRandom)?;
         self.http.lock().insert(opened.id, caller, Arc::clone(&opened));
         // Relaxed: readers only compare it with an earlier value.
@@ -323,11 +340,12 @@ impl Sessions {
 
     /// The session of this id, if it is this caller's. Another caller's session is answered like
     /// one that does not exist.
-    pub(crate) fn get(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
+    pub(crate) fn get(&self, name: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
         // A wrong length is answered like an unknown id: nothing is told about the form of ids.
-        let id: &SessionId = id.try_into().ok()?;
+        let id = name.first_chunk()?;
         // Not held while the owner is checked: that takes a lock of its own.
         let session = self.http.lock().by_id.get(id).cloned();
+        let session = session.filter(|session| *session.streams.session == *name);
         session.filter(|session| session.owner.check_and_renew(caller))
     }
 
@@ -343,12 +361,13 @@ impl Sessions {
     /// Opens a session whose messages leave through this stream.
     pub(crate) fn open_sse(
         self: &Arc<Self>,
-        id: SessionId,
+        (id, name): (SessionId, SessionName),
         session: &Arc<Session>,
         stream: EventStream,
     ) -> Arc<SseSession> {
         let opened = Arc::new(SseSession {
             id,
+            name,
             session: Arc::clone(session),
             owner: SessionOwner::new(session.caller.as_ref()),
             began: stream.reply.conn.now(),
@@ -362,10 +381,15 @@ impl Sessions {
         opened
     }
 
-    pub(crate) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
-        let id: &SessionId = id.try_into().ok()?;
+    pub(crate) fn get_sse(
+        &self,
+        name: &[u8],
+        caller: Option<&Arc<Pass>>,
+    ) -> Option<Arc<SseSession>> {
+        let id = name.first_chunk()?;
         // Released before the owner is checked, as in `get`.
         let session = self.sse.lock().by_id.get(id).cloned();
+        let session = session.filter(|session| *session.name == *name);
         session.filter(|session| session.owner.check_and_renew(caller))
     }
 
