@@ -52,7 +52,7 @@ pub(crate) struct Http2Reader {
     /// What was read last, until it is taken.
     buffer: Vec<u8>,
     wire: Arc<Wire>,
-    stage: Stage,
+    stage: FramesStage,
     streams: HashMap<u32, Http2Stream, RandomState>,
     /// Those that are answered and whose bodies still come.
     leaving: Vec<u32>,
@@ -68,7 +68,7 @@ pub(crate) struct Http2Reader {
 }
 
 /// How far the connection has come.
-enum Stage {
+enum FramesStage {
     /// The client's preface is awaited.
     Greeting(Box<Handshake<WireEnd, Bytes>>),
     Open(Box<Connection<WireEnd, Bytes>>),
@@ -109,7 +109,7 @@ impl Http2Reader {
             client,
             buffer: Vec::new(),
             wire,
-            stage: Stage::Greeting(Box::new(greeting)),
+            stage: FramesStage::Greeting(Box::new(greeting)),
             streams: HashMap::default(),
             leaving: Vec::new(),
             counts,
@@ -140,10 +140,10 @@ impl Http2Reader {
     fn next(&mut self, touched: &mut FlushSet) -> Option<Asked> {
         let waker = self.waker.clone();
         let mut context = Context::from_waker(&waker);
-        if let Stage::Greeting(greeting) = &mut self.stage {
+        if let FramesStage::Greeting(greeting) = &mut self.stage {
             match Pin::new(&mut **greeting).poll(&mut context) {
                 Poll::Pending => return None,
-                Poll::Ready(Ok(connection)) => self.stage = Stage::Open(Box::new(connection)),
+                Poll::Ready(Ok(connection)) => self.stage = FramesStage::Open(Box::new(connection)),
                 Poll::Ready(Err(error)) => {
                     tracing::debug!(%error, "a client of HTTP/2 does not speak it");
                     self.finish(touched);
@@ -151,7 +151,7 @@ impl Http2Reader {
                 }
             }
         }
-        let Stage::Open(connection) = &mut self.stage else { return None };
+        let FramesStage::Open(connection) = &mut self.stage else { return None };
         if self.watch.is_leaving() {
             connection.graceful_shutdown(); // said once, however often
         }
@@ -198,7 +198,7 @@ impl Http2Reader {
         }
         let is_too_often =
             state == StreamState::TakenBack && !self.resets.take(self.client.conn.now());
-        if let Stage::Open(connection) = &mut self.stage
+        if let FramesStage::Open(connection) = &mut self.stage
             && is_too_often
         {
             tracing::debug!("a connection of HTTP/2 is ended: it takes too many requests back");
@@ -209,7 +209,7 @@ impl Http2Reader {
 
     /// The connection is over, and everything on it.
     fn finish(&mut self, touched: &mut FlushSet) {
-        self.stage = Stage::Over;
+        self.stage = FramesStage::Over;
         for (_, stream) in self.streams.drain() {
             stream.end(StreamState::TakenBack, touched);
         }
@@ -226,7 +226,7 @@ impl Reader for Http2Reader {
     }
 
     fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
-        if matches!(self.stage, Stage::Over) {
+        if matches!(self.stage, FramesStage::Over) {
             self.buffer.clear();
             return;
         }
