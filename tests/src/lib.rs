@@ -16,6 +16,7 @@ pub mod dashboard;
 pub mod database;
 pub mod fake;
 pub mod foreign;
+pub mod frames;
 pub mod http;
 pub mod inbox;
 pub mod ledger;

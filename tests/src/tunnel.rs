@@ -32,6 +32,14 @@ impl Trust {
         Self(Arc::new(config))
     }
 
+    /// … and offers these protocols above TLS.
+    #[must_use]
+    pub fn speaking(&self, protocols: &[&[u8]]) -> Self {
+        let mut config = ClientConfig::clone(&self.0);
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Self(Arc::new(config))
+    }
+
     /// A connection that has shaken hands, or why not.
     pub fn connect(&self, address: SocketAddr) -> std::io::Result<(TcpStream, ClientConnection)> {
         self.connect_from(Ipv4Addr::LOCALHOST, address)

@@ -1,4 +1,5 @@
-//! Every bound and every wait, with its reason. What a flag changes stands in `Limits`.
+//! Every bound and every wait, with its reason (those of HTTP/2: `front/http/inbound/http2/bounds.rs`). What a flag
+//! changes stands in `Limits`.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};

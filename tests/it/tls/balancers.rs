@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{BOTH, shown, text};
 
 /// Debian has them where only root looks by default.
-fn program(name: &str) -> String {
+pub(super) fn program(name: &str) -> String {
     let place = format!("/usr/sbin/{name}");
     if std::path::Path::new(&place).exists() { place } else { name.to_owned() }
 }

@@ -178,3 +178,18 @@ fn a_certificate_that_has_ended_is_nobody_on_a_connection_from_before() {
     wait_until("it has ended", LIMIT, || connection.ask(&me).status() == 401);
     assert_eq!(connection.ask(&make).status(), 401);
 }
+
+#[test]
+fn a_stream_ends_with_the_certificate_that_opened_it() {
+    let club = Club::open(&[]);
+    // Long enough for a handshake on a busy machine.
+    let way = club.way(&club.members.client_for("reader", Duration::from_secs(20)));
+    let client = Streamable::new(way, "/mcp");
+    client.initialize("2025-11-25").result();
+    let mut stream = client.connection();
+    stream.begin(&client.dress(Ask::get("/mcp").header("Accept", "text/event-stream")));
+    assert_eq!(stream.head(LIMIT).status, 200);
+    // Nothing but comments until then; the limit is that of one answer.
+    stream.body(2 * LIMIT);
+    assert!(stream.is_free(), "it is still open");
+}

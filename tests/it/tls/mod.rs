@@ -6,6 +6,7 @@ mod certificates;
 mod compression;
 mod curl;
 mod hostile;
+mod http2;
 mod proxy_protocol;
 mod redirect;
 mod renewal;

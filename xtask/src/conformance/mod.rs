@@ -1,6 +1,7 @@
 //! Runs the official conformance suite: its clients before `trunkline serve`, with the fixture
 //! behind it in either era, as a child and over HTTP; and its servers behind `trunkline`.
 
+mod bridge;
 mod clients;
 mod programs;
 mod report;
@@ -30,8 +31,17 @@ struct Run {
     /// What the fixture is started as.
     era: &'static str,
     fixture: Fixture,
+    front: FrontKind,
     /// Scenarios to be run one by one besides.
     also: &'static [&'static str],
+}
+
+/// What the suite's clients reach the gateway over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FrontKind {
+    Plain,
+    /// HTTP/2 over TLS, behind a proxy that speaks HTTP/1.1 to the suite.
+    Http2,
 }
 
 enum Fixture {
@@ -47,17 +57,25 @@ impl Run {
         era: &'static str,
         fixture: Fixture,
     ) -> Self {
-        Self { kind, revision, era, fixture, also: &[] }
+        Self { kind, revision, era, fixture, front: FrontKind::Plain, also: &[] }
     }
 
     const fn and(self, also: &'static [&'static str]) -> Self {
         Self { also, ..self }
     }
 
+    const fn over_http2(self) -> Self {
+        Self { front: FrontKind::Http2, ..self }
+    }
+
     fn name(&self) -> String {
-        match self.fixture {
-            Fixture::Child => format!("{}-stdio", self.kind),
-            Fixture::Http(_) => format!("{}-http", self.kind),
+        let fixture = match self.fixture {
+            Fixture::Child => "stdio",
+            Fixture::Http(_) => "http",
+        };
+        match self.front {
+            FrontKind::Plain => format!("{}-{fixture}", self.kind),
+            FrontKind::Http2 => format!("{}-{fixture}-over-http2", self.kind),
         }
     }
 }
@@ -75,6 +93,8 @@ const RUNS: &[Run] = &[
     Run::new("legacy-to-modern", LEGACY, "modern", Fixture::Http(&[])),
     // A server of both eras is spoken to in the modern one.
     Run::new("modern-to-dual", MODERN, "dual", Fixture::Child),
+    Run::new("legacy", LEGACY, "legacy", Fixture::Child).over_http2(),
+    Run::new("modern", MODERN, "modern", Fixture::Child).over_http2().and(ALSO),
 ];
 
 /// Installs, builds and runs everything, or the runs that are named.
@@ -145,10 +165,18 @@ fn through_the_gateway(run: &Run) -> Result<(), String> {
 
     let mut command = Command::new(program("trunkline"));
     command.arg("serve").arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    if run.front == FrontKind::Http2 {
+        command.args(bridge::flags());
+    }
     let gateway = Running::start(&mut command, &place.join("gateway.log"))?;
-    ready(&gateway.url)?;
+    let bridge = match run.front {
+        FrontKind::Plain => None,
+        FrontKind::Http2 => Some(bridge::Bridge::to(&gateway.url, &place)?),
+    };
+    let url = bridge.as_ref().map_or(&gateway.url, |bridge| &bridge.url);
+    ready(url)?;
     let mut command = Command::new(program("conformance-shim"));
-    command.args(["--listen", "127.0.0.1:0", "--upstream", &gateway.url, "--prefix", "fixture."]);
+    command.args(["--listen", "127.0.0.1:0", "--upstream", url, "--prefix", "fixture."]);
     let shim = Running::start(&mut command, &place.join("shim.log"))?;
 
     let url = format!("{}/mcp", shim.url);

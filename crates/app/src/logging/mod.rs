@@ -183,7 +183,9 @@ const LIBRARIES: [&str; 3] = ["hyper", "hyper_util", "rustls"];
 /// What Trunkline says at this level, and of libraries no more than their warnings.
 fn own(level: Level) -> Targets {
     let libraries = LIBRARIES.map(|library| (library, level.min(Level::WARN)));
-    Targets::new().with_default(level).with_targets(libraries)
+    // A client decides what this one warns of, and how often: it would fill the log.
+    let frames = ("h2", level.min(Level::ERROR));
+    Targets::new().with_default(level).with_targets(libraries).with_targets([frames])
 }
 
 fn level(text: String) -> Result<Level, LogError> {

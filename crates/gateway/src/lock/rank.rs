@@ -207,6 +207,10 @@ ranks! {
     OutboxQueue
     /// Bytes are encrypted while an outbox is written.
     TlsStream
+    /// A leaf: the streams of an HTTP/2 connection that have something to do are noted from everywhere.
+    ReadyStreams
+    /// A leaf: guards what has come on an HTTP/2 connection and was not read yet.
+    FrameBytes
     /// A leaf: refusals come from everywhere.
     RefusedCounts
     /// A leaf: orders are given from everywhere.

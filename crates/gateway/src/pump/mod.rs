@@ -20,5 +20,5 @@ pub(crate) use decrypting::{AtGoodbye, Decrypting};
 pub use group::{MOST_THREADS, usual_threads};
 pub(crate) use group::{PumpThreads, Pumps};
 pub(crate) use handle::{Pump, Reader, SourceHandle};
-pub(crate) use outbox::{FlushSet, Outbox};
-pub(crate) use queue::{Frame, LINE, Refused, Sink};
+pub(crate) use outbox::{FlushSet, Outbox, Remainder};
+pub(crate) use queue::{Frame, LINE, Refused, Sink, Taker};

@@ -15,7 +15,7 @@ use trunkline_wire::{Edits, Piece};
 
 use crate::limits::LARGE_MESSAGE;
 use crate::lock::{Mutex, rank};
-use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment, Sink};
+use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment, Sink, Taker};
 use crate::pump::{Pump, SourceHandle};
 
 #[derive(Clone, Debug, Default)]
@@ -37,14 +37,26 @@ struct OutboxState {
     pump: Option<(Pump, u64)>,
     /// Sources that are not read until the queue is shorter.
     held: Vec<SourceHandle>,
+    /// The source that is poked when fewer than so many bytes wait.
+    awaiting: Option<(usize, SourceHandle)>,
 }
 
 impl OutboxState {
     fn call_back_when_writable(&mut self) {
         self.queue.progress.get_or_insert_with(Instant::now);
-        if let (Some(sink), Some((pump, token))) = (&self.queue.sink, &self.pump) {
-            pump.rewatch(sink.as_fd(), *token, EventFlags::OUT | EventFlags::ONESHOT);
+        let fd = self.queue.sink.as_ref().and_then(Sink::as_fd);
+        if let (Some(fd), Some((pump, token))) = (fd, &self.pump) {
+            pump.rewatch(fd, *token, EventFlags::OUT | EventFlags::ONESHOT);
         }
+    }
+
+    /// Who waits for what is left to be little, if it is.
+    fn take_awaiting(&mut self) -> Option<SourceHandle> {
+        let (most, _) = self.awaiting.as_ref()?;
+        if self.queue.bytes >= *most && !self.queue.closed {
+            return None;
+        }
+        self.awaiting.take().map(|(_, source)| source)
     }
 
     /// The sources that may be read again.
@@ -170,6 +182,7 @@ impl Outbox {
             return self.close();
         }
         let held = state.released();
+        let awaiting = state.take_awaiting();
         // Only if it is waited for: a flush happens with every message, and a wake-up costs more
         // than that.
         if std::mem::take(&mut state.queue.room_wanted) {
@@ -178,6 +191,60 @@ impl Outbox {
         drop(state);
         for source in held {
             source.resume();
+        }
+        if let Some(source) = awaiting {
+            source.poke();
+        }
+    }
+
+    /// Connects the outbox to somebody who takes its bytes out.
+    pub(crate) fn hand_to(&self, taker: Arc<dyn Taker>) {
+        self.accept(Sink::Taken(taker));
+    }
+
+    /// Takes the head of an answer out, up to its empty line.
+    pub(crate) fn take_head(&self) -> Option<Bytes> {
+        self.take(Queue::take_head)
+    }
+
+    /// Takes the next bytes out, at most so many.
+    pub(crate) fn take_some(&self, most: usize) -> Option<Bytes> {
+        self.take(|queue| queue.take_some(most))
+    }
+
+    fn take(&self, take: impl FnOnce(&mut Queue) -> Option<Bytes>) -> Option<Bytes> {
+        let mut state = self.0.state.lock();
+        let taken = take(&mut state.queue);
+        let held = state.released();
+        if taken.is_some() && std::mem::take(&mut state.queue.room_wanted) {
+            self.0.drained.notify_waiters();
+        }
+        drop(state);
+        for source in held {
+            source.resume();
+        }
+        taken
+    }
+
+    /// How much is left to take, and whether more may come.
+    pub(crate) fn remainder(&self) -> Remainder {
+        let state = self.0.state.lock();
+        let queue = &state.queue;
+        match queue.bytes {
+            _ if queue.cut => Remainder::Cut,
+            0 if queue.closing || queue.closed => Remainder::Finished,
+            bytes => Remainder::Bytes(bytes),
+        }
+    }
+
+    /// Pokes `source` once fewer than `most` bytes wait here, or the outbox is closed.
+    pub(crate) fn poke_below(&self, most: usize, source: &SourceHandle) {
+        let mut state = self.0.state.lock();
+        state.awaiting = Some((most, source.clone()));
+        let now = state.take_awaiting();
+        drop(state);
+        if let Some(source) = now {
+            source.poke();
         }
     }
 
@@ -202,9 +269,9 @@ impl Outbox {
     /// The pump has taken the stream into its care.
     pub(super) fn watched(&self, pump: &Pump, token: u64) {
         let mut state = self.0.state.lock();
-        let Some(sink) = &state.queue.sink else { return };
+        let Some(fd) = state.queue.sink.as_ref().and_then(Sink::as_fd) else { return };
         // Not even asked for anything, it tells when the stream breaks. A plain file is refused.
-        if pump.watch(sink.as_fd(), token, EventFlags::ONESHOT).is_err() {
+        if pump.watch(fd, token, EventFlags::ONESHOT).is_err() {
             return;
         }
         state.pump = Some((pump.clone(), token));
@@ -318,6 +385,9 @@ impl Outbox {
     pub(crate) fn close(&self) {
         let mut state = self.0.state.lock();
         let queue = &mut state.queue;
+        if !queue.closed {
+            queue.cut = !queue.closing || queue.bytes > 0;
+        }
         queue.closed = true;
         if let Some(sink) = queue.sink.take() {
             sink.shut();
@@ -326,6 +396,7 @@ impl Outbox {
         // Unlocked before others are called: the pump's orders have a lock of their own.
         let pump = state.pump.take();
         let held = std::mem::take(&mut state.held);
+        let awaiting = state.take_awaiting();
         drop(state);
         if let Some((pump, token)) = pump {
             pump.forget(token);
@@ -333,9 +404,23 @@ impl Outbox {
         for source in held {
             source.resume();
         }
+        if let Some(source) = awaiting {
+            source.poke();
+        }
         self.0.drained.notify_waiters();
         self.0.ended.notify_waiters();
     }
+}
+
+/// What is left in an outbox whose bytes are taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remainder {
+    /// So many for now; more may come.
+    Bytes(usize),
+    /// Everything was taken, and nothing more will come.
+    Finished,
+    /// It was closed before everything was taken.
+    Cut,
 }
 
 /// The outboxes that something was put into during one round. Each is flushed once, at the end of the

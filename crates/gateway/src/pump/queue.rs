@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -41,6 +42,8 @@ pub(super) struct Queue {
     /// Nothing more is put; the stream is closed when all is written.
     pub(super) closing: bool,
     pub(super) closed: bool,
+    /// It was closed before all that was put had left.
+    pub(super) cut: bool,
     pub(super) overflow: Overflow,
 }
 
@@ -243,11 +246,29 @@ impl Queue {
         }
     }
 
+    /// Takes the head of an answer, which was put in one piece.
+    pub(super) fn take_head(&mut self) -> Option<Bytes> {
+        let first = self.segments.front()?.bytes().get(self.offset..)?;
+        let end = memchr::memmem::find(first, HEAD_END)? + HEAD_END.len();
+        self.take_some(end)
+    }
+
+    /// Takes the next bytes, at most so many; `None`: there are none.
+    pub(super) fn take_some(&mut self, most: usize) -> Option<Bytes> {
+        let range = |length: usize| self.offset..length.min(self.offset.saturating_add(most));
+        let taken = match self.segments.front()? {
+            Segment::Joined(bytes) => Bytes::copy_from_slice(bytes.get(range(bytes.len()))?),
+            Segment::Whole(bytes) => bytes.slice(range(bytes.len())),
+        };
+        self.wrote(taken.len());
+        Some(taken).filter(|taken| !taken.is_empty())
+    }
+
     /// Drops the first segment; its buffer serves again.
     fn keep_spare(&mut self) {
         let most = match self.sink {
             Some(Sink::File(_)) => SEGMENT_BYTES,
-            Some(Sink::Socket(_) | Sink::Tls(_)) | None => SOCKET_SPARE,
+            Some(Sink::Socket(_) | Sink::Tls(_) | Sink::Taken(_)) | None => SOCKET_SPARE,
         };
         if let Some(Segment::Joined(mut buffer)) = self.segments.pop_front()
             && buffer.capacity() <= most
@@ -301,6 +322,15 @@ impl Segment {
     }
 }
 
+/// The end of a head.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// Takes the bytes of an outbox out itself (`Outbox::take_some`): a stream that shares its connection with others.
+pub(crate) trait Taker: std::fmt::Debug + Send + Sync {
+    /// There is something to take, or the outbox was closed. Called under the outbox's lock.
+    fn ring(&self);
+}
+
 /// The writing end of a stream.
 #[derive(Debug)]
 pub(crate) enum Sink {
@@ -309,6 +339,8 @@ pub(crate) enum Sink {
     Socket(OwnedFd),
     /// A socket with TLS.
     Tls(Tls),
+    /// No descriptor: its owner takes out what is there.
+    Taken(Arc<dyn Taker>),
 }
 
 impl Sink {
@@ -343,7 +375,7 @@ impl Sink {
     pub(crate) fn widen(&self) -> bool {
         match self {
             Self::File(fd) => widen(fd),
-            Self::Socket(_) | Self::Tls(_) => false,
+            Self::Socket(_) | Self::Tls(_) | Self::Taken(_) => false,
         }
     }
 
@@ -352,6 +384,10 @@ impl Sink {
         let fd = match self {
             Self::File(fd) | Self::Socket(fd) => fd,
             Self::Tls(tls) => return tls.write(slices),
+            Self::Taken(taker) => {
+                taker.ring();
+                return Err(Errno::AGAIN);
+            }
         };
         match slices {
             // One segment is the usual case, and `write` is cheaper than `writev`.
@@ -363,7 +399,7 @@ impl Sink {
     /// Writes what the stream itself still holds back.
     pub(crate) fn flush(&self) -> Result<(), Errno> {
         match self {
-            Self::File(_) | Self::Socket(_) => Ok(()),
+            Self::File(_) | Self::Socket(_) | Self::Taken(_) => Ok(()),
             Self::Tls(tls) => tls.flush(),
         }
     }
@@ -377,13 +413,16 @@ impl Sink {
                 let _ = rustix::net::shutdown(&fd, rustix::net::Shutdown::Both);
             }
             Self::Tls(tls) => tls.shut(),
+            Self::Taken(taker) => taker.ring(),
         }
     }
 
-    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+    /// What the pump watches, if there is anything to watch.
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::File(fd) | Self::Socket(fd) => fd.as_fd(),
-            Self::Tls(tls) => tls.as_fd(),
+            Self::File(fd) | Self::Socket(fd) => Some(fd.as_fd()),
+            Self::Tls(tls) => Some(tls.as_fd()),
+            Self::Taken(_) => None,
         }
     }
 }

@@ -221,10 +221,16 @@ async fn idle(front: &Front) {
 
 /// Closes every connection, once it has taken what is left for it.
 async fn close(front: &Front) {
-    let conns = front.conns();
+    let (streams, connections): (Vec<_>, Vec<_>) =
+        front.conns().into_iter().partition(|conn| conn.is_stream());
     let deadline = Instant::now() + LAST_FLUSH;
-    for conn in conns {
-        // Elapsed: this client goes without the rest.
+    for stream in streams {
+        // Elapsed, here and below: this client goes without the rest.
+        drop(timeout_at(deadline, stream.outbox.room(1)).await);
+    }
+    // When their round is over, what was taken of the streams is in front of their connections' sockets.
+    drop(timeout_at(deadline, front.pumps.answer()).await);
+    for conn in connections {
         drop(timeout_at(deadline, conn.outbox.room(1)).await);
         conn.outbox.close();
     }

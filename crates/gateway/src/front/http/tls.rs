@@ -100,9 +100,12 @@ fn load(files: &TlsFiles, now: SystemTime) -> Result<Arc<ServerConfig>, TlsFault
     });
     let mut config = config?;
     // RFC 7301: what is spoken above it, the best first.
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
+
+/// How TLS names HTTP/2 (RFC 9113, 3.2).
+pub(crate) const HTTP2: &[u8] = b"h2";
 
 /// Who judges the certificates of clients.
 fn verifier(file: &Path, is_required: bool) -> Result<Arc<dyn ClientCertVerifier>, TlsFault> {

@@ -29,10 +29,12 @@ pub(crate) struct Conn {
     clock: Arc<Clock>,
     // Shared by the pump, the sweeper and whoever answers: each holds it only to look or to set.
     slot: Mutex<ConnSlot, rank::ConnReply>,
-    /// The caller that the gate admitted last.
-    pub(crate) pass_cache: PassCache,
+    /// The caller that the gate admitted last; the streams of one connection share it.
+    pub(crate) pass_cache: Arc<PassCache>,
     /// Where it counts.
     pub(crate) accounts: ConnAccounts,
+    /// It is one stream of an HTTP/2 connection: it ends with its answer.
+    is_stream: bool,
 }
 
 #[derive(Debug, Default)]
@@ -105,9 +107,24 @@ impl Conn {
             outbox: Outbox::closing_at(STREAM_BYTES),
             clock,
             slot: Mutex::new(slot),
-            pass_cache: PassCache::default(),
+            pass_cache: Arc::default(),
             accounts: ConnAccounts::default(),
+            is_stream: false,
         }
+    }
+
+    /// A stream of this connection, which carries one request. It counts for its caller like a connection.
+    pub(crate) fn stream(&self) -> Self {
+        Self {
+            pass_cache: Arc::clone(&self.pass_cache),
+            accounts: self.accounts.of_same_address(),
+            is_stream: true,
+            ..Self::new(Arc::clone(&self.clock))
+        }
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     /// A client at this address.
@@ -144,6 +161,11 @@ impl Conn {
         self.slot.lock().open.as_ref().and_then(Weak::upgrade)
     }
 
+    /// Is a request being answered?
+    pub(crate) fn is_busy(&self) -> bool {
+        self.slot.lock().busy
+    }
+
     /// The request is answered: the next one may be read.
     pub(crate) fn free(&self) {
         let mut slot = self.slot.lock();
@@ -154,8 +176,8 @@ impl Conn {
         let waiting = slot.waiting.take();
         let ended = slot.ended;
         drop(slot);
-        // The client has closed its side: nothing can follow this answer.
-        if ended {
+        // The client has closed its side, or this is a stream: nothing can follow this answer.
+        if ended || self.is_stream {
             return self.outbox.close_when_written();
         }
         if let Some(source) = waiting {
@@ -176,7 +198,7 @@ impl Conn {
         slot.since = self.clock.now();
         let ended = slot.ended;
         drop(slot);
-        if ended {
+        if ended || self.is_stream {
             self.outbox.close_when_written();
         }
     }

@@ -23,6 +23,11 @@ impl ConnAccounts {
         Self { address: Some(address), peer: Some(peer), ..Self::default() }
     }
 
+    /// Of another request from there, which nobody has made yet.
+    pub(super) fn of_same_address(&self) -> Self {
+        Self { address: self.address.clone(), peer: self.peer, ..Self::default() }
+    }
+
     pub(crate) fn peer(&self) -> Option<IpAddr> {
         self.peer
     }

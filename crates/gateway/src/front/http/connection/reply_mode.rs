@@ -46,6 +46,11 @@ impl ReplyMode {
         }
     }
 
+    /// For a stream of HTTP/2, whose frames say where the answer ends.
+    pub(crate) fn without_chunks(self) -> Self {
+        Self { chunks: false, ..self }
+    }
+
     /// For a request that cannot be read to its end.
     pub(crate) fn lost() -> Self {
         Self { keep_alive: false, unread: true, ..Self::PLAIN }

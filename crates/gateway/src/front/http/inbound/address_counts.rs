@@ -14,6 +14,8 @@ use crate::lock::{Mutex, rank};
 pub(crate) struct AddressCounts {
     /// As the operator wants it, for every address.
     wanted: Option<u32>,
+    /// How many of these count like one connection.
+    factor: u32,
     // Held for one count. Places are given back when connections are dropped, which happens under
     // many locks: it stands below them.
     open: Mutex<HashMap<PeerNetwork, u32>, rank::AddressCounts>,
@@ -28,7 +30,12 @@ pub(crate) struct AddressPlace {
 
 impl AddressCounts {
     pub(crate) fn new(wanted: Option<u32>) -> Arc<Self> {
-        Arc::new(Self { wanted, open: Mutex::default() })
+        Arc::new(Self { wanted, factor: 1, open: Mutex::default() })
+    }
+
+    /// Counts something of which an address may have so many for each connection.
+    pub(crate) fn for_each(wanted: Option<u32>, factor: u32) -> Arc<Self> {
+        Arc::new(Self { wanted, factor, open: Mutex::default() })
     }
 
     /// `None`: this address has as many as it may.
@@ -44,12 +51,13 @@ impl AddressCounts {
     }
 
     fn most(&self, source: PeerNetwork) -> u32 {
-        match self.wanted {
+        let connections = match self.wanted {
             Some(wanted) => wanted,
             // Everybody behind a proxy on this machine comes from there.
             None if source.is_loopback() => u32::MAX,
             None => CONNECTIONS_PER_ADDRESS,
-        }
+        };
+        connections.saturating_mul(self.factor)
     }
 }
 

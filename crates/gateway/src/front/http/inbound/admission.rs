@@ -183,6 +183,10 @@ impl ClientConn {
         // A connection of another replica has many callers.
         let is_own = !self.peer.is_forwarded;
         if let Some(pass) = self.conn.pass_cache.find(&asking, *version).filter(|_| is_own) {
+            // What is remembered is the connection's; each of its streams counts for itself.
+            if self.conn.is_stream() {
+                self.count_connection(&pass).map_err(Rejection::Denied)?;
+            }
             return Ok(Caller::Known(pass));
         }
         match gate.admit(&asking) {

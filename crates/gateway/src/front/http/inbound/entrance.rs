@@ -16,6 +16,8 @@ use trunkline_http::reach::Cidr;
 use trunkline_http::{BadProxyHeader, ProxyHeader, proxy_header};
 
 use super::address_counts::{AddressCounts, REFUSED, RefusedConnections};
+use super::admission::ClientConn;
+use super::http2::{Http2Reader, StreamCounts};
 use super::open_handshakes::{HandshakePlace, OpenHandshakes};
 use super::preceded::Preceded;
 use super::reader::{ConnectionPlace, HttpReader};
@@ -23,7 +25,7 @@ use crate::certificate::ClientCertificate;
 use crate::front::http::access::{ClientPeer, PeerNetwork};
 use crate::front::http::connection::Conn;
 use crate::front::http::front::Front;
-use crate::front::http::tls::FrontTls;
+use crate::front::http::tls::{FrontTls, HTTP2};
 use crate::limits::{LEAVING_SECONDS, TLS_HANDSHAKE, shortened};
 use crate::lock::{Mutex, rank};
 use crate::pump::{AtGoodbye, Decrypting, Reader, Sink};
@@ -33,6 +35,8 @@ use crate::stream::Input;
 pub(crate) struct Entrance {
     pub(crate) front: Arc<Front>,
     addresses: Arc<AddressCounts>,
+    /// Open requests of HTTP/2.
+    streams: StreamCounts,
     // Held to count one, and to log it once in a while.
     refused: Mutex<RefusedConnections, rank::RefusedConnections>,
     tls: Option<FrontTls>,
@@ -75,6 +79,7 @@ impl Entrance {
         Arc::new(Self {
             front,
             addresses: AddressCounts::new(per_address),
+            streams: StreamCounts::new(per_address),
             refused: Mutex::default(),
             tls,
             proxies,
@@ -204,12 +209,24 @@ impl Entrance {
         };
         let certificate = certificate.map(Arc::new);
         let peer = ClientPeer { address, certificate, is_secure: true, is_forwarded: false };
+        let is_http2 = connection.alpn_protocol() == Some(HTTP2);
         let fd = OwnedFd::from(stream.into_stream().into_std()?);
         let (input, sink, tls) = Sink::secured(fd, connection.into())?;
         let conn = self.conn(&peer);
-        let reader = HttpReader::new(&self.front, &conn, peer, place, Vec::new());
         let outbox = conn.outbox.clone();
-        let reader = Decrypting::new(tls, Box::new(reader), outbox, AtGoodbye::FinishWriting);
+        let reader = match is_http2 {
+            true => {
+                let client =
+                    ClientConn { front: Arc::clone(&self.front), conn: Arc::clone(&conn), peer };
+                let reader = Http2Reader::new(client, self.streams.clone(), place);
+                // Its client says goodbye in frames; behind those of TLS nothing is left to be answered.
+                Decrypting::new(tls, Box::new(reader), outbox, AtGoodbye::Close)
+            }
+            false => {
+                let reader = HttpReader::new(&self.front, &conn, peer, place, Vec::new());
+                Decrypting::new(tls, Box::new(reader), outbox, AtGoodbye::FinishWriting)
+            }
+        };
         self.attend(&conn, (input, sink), Box::new(reader), true);
         Ok(())
     }

@@ -4,6 +4,7 @@ mod address_counts;
 mod admission;
 mod entrance;
 mod forwarded;
+mod http2;
 mod listener;
 mod open_handshakes;
 mod preceded;
