@@ -243,6 +243,7 @@ mod tests {
             pepper,
             static_token: None,
             keys: HashMap::new(),
+            is_stale: false,
             issuer: None,
             without_token: WithoutToken::MayUseMcp,
             certificates: Arc::default(),
