@@ -106,6 +106,7 @@ queries! {
 
     read setting[name]() -> Option<Vec<u8>> = setting::get;
     write put_setting[name](value: Vec<u8>) -> () = setting::put;
+    write remove_setting[name]() -> () = setting::remove;
     /// Returns what is there afterwards: this value, or that of whoever was first.
     write put_setting_if_absent[name](value: Vec<u8>) -> Vec<u8> = setting::put_if_absent;
 
@@ -131,9 +132,13 @@ impl Store {
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let page = self.servers(&after, PAGE).await?;
+            let is_last = page.len() < PAGE;
             let Some(last) = page.last() else { return Ok(all) };
             after.clone_from(&last.name);
             all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
         }
     }
 

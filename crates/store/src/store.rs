@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention};
+use crate::audit::{self, AuditAppend, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention};
 use crate::audit::{AuditVerdict, NewAudit, PrunedAudit};
 use crate::change::{self, Change, Committed};
 use crate::changes::Changes;
@@ -76,6 +76,33 @@ impl Store {
     /// Returns the number of the last record.
     pub async fn append_audit(&self, records: Vec<NewAudit>) -> Result<i64, StoreError> {
         Ok(self.commit(Vec::new(), records).await?.last_audit)
+    }
+
+    /// Appends the records and puts the mark, a setting that says how far their writer is: both or neither. Returns
+    /// the number of the last record.
+    pub async fn append_marked_audit(
+        &self,
+        records: Vec<NewAudit>,
+        mark: (String, Vec<u8>),
+    ) -> Result<i64, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.write(move |session| {
+            let append = AuditAppend { records, mark: Some(mark), ..AuditAppend::default() };
+            Box::pin(async move { audit::append(session, append, &keys).await })
+        })
+        .await
+    }
+
+    /// How the database goes about such a query, line by line in its own words: whether it reads an index or all.
+    pub async fn explain_audit(
+        &self,
+        filter: AuditFilter,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        self.read(move |session| {
+            Box::pin(async move { audit::explain(session, filter, limit).await })
+        })
+        .await
     }
 
     /// Newest first.

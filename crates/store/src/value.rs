@@ -93,6 +93,14 @@ impl Row {
         }
     }
 
+    /// Behind so many columns of any kind.
+    pub(crate) fn text_at(&mut self, column: usize) -> Result<String, StoreError> {
+        match self.0.nth(column) {
+            Some(Value::Text(value)) => Ok(value),
+            other => Err(unexpected("a text", other.as_ref())),
+        }
+    }
+
     pub(crate) fn maybe_text(&mut self) -> Result<Option<String>, StoreError> {
         match self.0.next() {
             Some(Value::Text(value)) => Ok(Some(value)),

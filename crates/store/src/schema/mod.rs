@@ -16,10 +16,15 @@ pub(crate) async fn check(session: &mut Session) -> Result<i64, StoreError> {
 
 /// Takes the steps that have not been taken. Others may do the same at the same time.
 pub(crate) async fn migrate(session: &mut Session) -> Result<(), StoreError> {
-    let mut found = check(session).await?;
-    while found < KNOWN {
+    migrate_to(session, KNOWN).await
+}
+
+/// Takes the steps up to this version.
+pub(crate) async fn migrate_to(session: &mut Session, wanted: i64) -> Result<(), StoreError> {
+    let mut found = looked_up(session).await?;
+    while found < wanted {
         session.begin(TransactionMode::Write).await?;
-        let outcome = match step(session).await {
+        let outcome = match step(session, wanted).await {
             Ok(reached) => session.commit().await.map(|()| reached),
             Err(error) => Err(error),
         };
@@ -34,11 +39,23 @@ pub(crate) async fn migrate(session: &mut Session) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn step(session: &mut Session) -> Result<i64, StoreError> {
+/// `check` in a transaction of its own: behind a pooler nothing else says where the tables are.
+async fn looked_up(session: &mut Session) -> Result<i64, StoreError> {
+    session.begin(TransactionMode::Read).await?;
+    let found = check(session).await;
+    session.rollback().await?;
+    found
+}
+
+async fn step(session: &mut Session, wanted: i64) -> Result<i64, StoreError> {
     session.lock(Lock::Migration).await?;
     let found = check(session).await?;
     let statements = usize::try_from(found).ok().and_then(|found| STEPS.get(found));
-    let Some(statements) = statements else { return Ok(found) };
+    let Some(statements) = statements.filter(|_| found < wanted) else { return Ok(found) };
+    if let Session::Postgres(_) = session {
+        // An index of a log with millions of records takes minutes.
+        session.batch("SET LOCAL statement_timeout = 0").await?;
+    }
     for statement in *statements {
         match (statement, &session) {
             (Statement::Both(sql), Session::Postgres(_)) => session.batch(&postgres(sql)).await?,

@@ -4,11 +4,11 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 9;
+pub(super) const KNOWN: i64 = 10;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] =
-    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9];
+    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]
@@ -301,4 +301,12 @@ const STEP_9: &[Statement] = &[
     ),
     Both("CREATE TABLE policy_set (revision INTEGER NOT NULL) STRICT"),
     Both("INSERT INTO policy_set (revision) VALUES (0)"),
+];
+
+/// Version 10: the audit log is found by each of its filters without reading it all.
+const STEP_10: &[Statement] = &[
+    Both("CREATE INDEX audit_server_name ON audit (server_name, seq)"),
+    Both("CREATE INDEX audit_tool ON audit (tool, seq)"),
+    Both("CREATE INDEX audit_action ON audit (action, seq)"),
+    Both("CREATE INDEX audit_outcome ON audit (outcome, seq)"),
 ];

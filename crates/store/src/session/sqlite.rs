@@ -3,6 +3,7 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 
+use super::{Statement, StatementResult};
 use crate::error::StoreError;
 use crate::value::{Row, Value};
 
@@ -34,6 +35,20 @@ pub(super) fn rows(
         rows.push(Row::new(columns?));
     }
     Ok(rows)
+}
+
+/// Rows of a query, or how many it has touched.
+pub(super) fn run(
+    connection: &Connection,
+    Statement { sql, values }: &Statement,
+) -> Result<StatementResult, StoreError> {
+    let is_query = sql.starts_with("SELECT");
+    match is_query {
+        true => Ok(StatementResult { rows: rows(connection, sql, values)?, touched: 0 }),
+        false => {
+            Ok(StatementResult { rows: Vec::new(), touched: execute(connection, sql, values)? })
+        }
+    }
 }
 
 /// When the disk fails in the middle of a commit, it may have been made.
