@@ -9,7 +9,7 @@ use trunkline_wire::scan;
 
 use crate::call::{CallHandle, Waiting};
 use crate::error::CallError;
-use crate::limits::{SUBSCRIBED, WAITING_TIME};
+use crate::limits::{BLOCKED, SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
 use crate::session::context::SessionContext;
 use crate::session::request::{SessionRequest, absent, refuse_unread};
@@ -55,6 +55,25 @@ pub(super) fn retry_with_own(asked: &SessionRequest<'_>, own: Arc<Server>) {
     wait(asked, ready, |asked, own, touched| match own.connection() {
         Some(_) => (asked.dispatch)(asked.clone(), touched),
         None => asked.refuse(&absent(&own), touched),
+    });
+}
+
+/// Handles a request again once it can be recorded. It is waited for once, and so many wait at a time: what takes
+/// longer is refused.
+pub(super) fn retry_when_recordable(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
+    let events = asked.session.context.events.clone();
+    let Some((events, place)) = events.and_then(|events| Some((events.clone(), events.place()?)))
+    else {
+        return asked.turn_away(&CallError::NotRecorded, touched);
+    };
+    let ready = async move {
+        let has_room = timeout(BLOCKED, events.until_room()).await.is_ok();
+        drop(place);
+        has_room
+    };
+    wait(asked, ready, |asked, has_room, touched| match has_room {
+        true => (asked.dispatch)(asked.clone(), touched),
+        false => asked.turn_away(&CallError::NotRecorded, touched),
     });
 }
 
