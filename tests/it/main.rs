@@ -20,6 +20,7 @@ mod ledger;
 mod limits;
 mod logins;
 mod matrix;
+mod operations;
 mod orphans;
 mod own;
 mod pages;

@@ -33,5 +33,6 @@ pub const INNER_ORDER: &[(&str, &[&str])] = &[(
         "web_sessions",
         "boot",
         "maintain",
+        "backup",
     ],
 )];

@@ -38,6 +38,12 @@ pub(crate) const LOCK_IDLE: &str = "2s";
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const LAST_PAUSE: Duration = Duration::from_secs(2);
 
+/// Rows of a table that are read at once.
+pub(crate) const FETCHED: usize = 1_000;
+
+/// A backup, or what is made of one: a log with many millions of records takes minutes.
+pub(crate) const DUMP: Duration = Duration::from_secs(6 * 60 * 60);
+
 /// Rows in one INSERT to Postgres: it bounds the number of parameters, and fewer trips are faster.
 pub(crate) const ROWS_PER_INSERT: usize = 200;
 

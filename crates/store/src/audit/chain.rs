@@ -30,8 +30,11 @@ pub(crate) async fn append(
     let mut last_statements: Vec<_> =
         mark.into_iter().map(|(name, value)| setting::put_statement(&name, value)).collect();
     if new.is_empty() {
-        statements.append(&mut last_statements);
-        checked(&session.finish(statements).await?, nothings)?;
+        // What touches nothing and should have must not be committed: it is known before the commit is said.
+        if !statements.is_empty() {
+            checked(&session.trip(statements).await?, nothings)?;
+        }
+        session.finish(last_statements).await?;
         return Ok(0);
     }
     // The lock is the last of the first trip, because replicas take it one after the other.

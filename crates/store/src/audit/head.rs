@@ -60,9 +60,7 @@ pub(super) fn read(
     keys: &[AuditKey],
 ) -> Result<Option<AuditHead>, StoreError> {
     match found.rows.into_iter().next() {
-        Some(mut row) => {
-            decode(&row.bytes()?, keys).map(Some).map_err(StoreError::corrupt)
-        }
+        Some(mut row) => decode(&row.bytes()?, keys).map(Some).map_err(StoreError::corrupt),
         None => Ok(None),
     }
 }

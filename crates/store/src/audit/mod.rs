@@ -15,6 +15,6 @@ pub use verify::AuditVerdict;
 
 pub(crate) use chain::{AuditAppend, append};
 pub(crate) use head::{checkpoint, current as head};
-pub(crate) use prune::prune;
+pub(crate) use prune::{prunable, prune};
 pub(crate) use query::{explain, query};
 pub(crate) use verify::{begin, next};

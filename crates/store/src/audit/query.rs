@@ -65,9 +65,7 @@ fn statement(mut filter: AuditFilter, limit: usize) -> Statement {
     let (condition, mut values) = condition(filter);
     values.push(page(limit).into());
     let last = format!("ORDER BY seq DESC LIMIT ${}", values.len());
-    let newest = |condition: &str| {
-        format!("SELECT {COLUMNS} FROM audit WHERE {condition} {last}")
-    };
+    let newest = |condition: &str| format!("SELECT {COLUMNS} FROM audit WHERE {condition} {last}");
     let Some(server) = server else { return Statement::new(newest(&condition), values) };
     values.push(server.into());
     let place = values.len();

@@ -17,10 +17,8 @@ use crate::error::StoreError;
 use crate::limits::{
     CONNECT, CONNECTIONS, FIRST_PAUSE, LAST_PAUSE, MIGRATION, OPERATION, PATIENCE,
 };
-use crate::schema;
-use crate::session::{
-    Doing, PostgresSession, Redial, Session, TransactionMode, postgres_fault,
-};
+use crate::schema::{self, SchemaGoal};
+use crate::session::{Doing, PostgresSession, Redial, Session, TransactionMode, postgres_fault};
 use crate::url::PostgresAddress;
 
 use tls::Connector;
@@ -60,7 +58,10 @@ impl std::fmt::Debug for PoolState {
 }
 
 impl Pool {
-    pub(crate) async fn open(address: &PostgresAddress) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        address: &PostgresAddress,
+        schema: SchemaGoal,
+    ) -> Result<Self, StoreError> {
         let end = CancellationToken::new();
         let pool = Self(Arc::new(PoolState {
             config: settled(address.config.clone()),
@@ -79,7 +80,7 @@ impl Pool {
         session.begin(TransactionMode::Read).await?;
         within(OPERATION, encoding(&mut session)).await?;
         session.commit().await?;
-        within(MIGRATION, schema::migrate(&mut session)).await?;
+        within(MIGRATION, schema::settle(&mut session, schema)).await?;
         pool.0.idle.lock().push(session);
         Ok(pool)
     }
@@ -88,6 +89,7 @@ impl Pool {
     /// Postgres undoes what was not committed.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        limit: Duration,
         mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -99,7 +101,7 @@ impl Pool {
             Err(_) => return Err(StoreError::unavailable("all connections to Postgres are busy")),
         };
         let mut session = self.begun(mode).await?;
-        let outcome = match within(OPERATION, operation(&mut session)).await {
+        let outcome = match within(limit, operation(&mut session)).await {
             // It has asked for its commit itself.
             Err(StoreError::Unavailable { reason }) if is_uncertain(&session) => {
                 Err(StoreError::Uncertain { reason })

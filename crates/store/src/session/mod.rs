@@ -12,8 +12,8 @@ mod sqlite;
 use std::pin::Pin;
 
 use crate::error::StoreError;
-use crate::limits::{LOCK_IDLE, ROWS_PER_INSERT};
-use crate::value::{Row, Value};
+use crate::limits::{FETCHED, LOCK_IDLE, ROWS_PER_INSERT};
+use crate::value::{Cell, Row, Value};
 
 pub(crate) use postgres::{PostgresSession, Redial, fault as postgres_fault};
 pub(crate) use sqlite::fault as sqlite_fault;
@@ -108,6 +108,31 @@ impl Session {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
+    /// Every row of a query without parameters, one after the other: they may be more than fit into memory.
+    pub(crate) async fn each(
+        &mut self,
+        sql: &str,
+        take: &mut (dyn FnMut(Vec<Cell>) -> Result<(), String> + Send),
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(connection) => sqlite::each(connection, sql, take),
+            Self::Postgres(_) => {
+                self.batch(&format!("DECLARE all_rows NO SCROLL CURSOR FOR {sql}")).await?;
+                loop {
+                    let fetch = format!("FETCH FORWARD {FETCHED} FROM all_rows");
+                    let rows = self.rows(&fetch, vec![]).await?;
+                    let is_last = rows.len() < FETCHED;
+                    for row in rows {
+                        take(row.cells()).map_err(StoreError::invalid)?;
+                    }
+                    if is_last {
+                        return self.batch("CLOSE all_rows").await;
+                    }
+                }
+            }
+        }
+    }
+
     /// Several statements in one trip to Postgres, each whether or not the one before has worked: after a
     /// failure Postgres refuses the others of a transaction. The rows each has returned or touched.
     pub(crate) async fn trip(
@@ -165,12 +190,7 @@ impl Session {
 
     /// To Postgres some hundred rows at a time; to `SQLite` one by one, which saves making a statement for each
     /// number of rows.
-    pub(crate) fn inserts(
-        &self,
-        head: &str,
-        rows: Vec<Vec<Value>>,
-        tail: &str,
-    ) -> Vec<Statement> {
+    pub(crate) fn inserts(&self, head: &str, rows: Vec<Vec<Value>>, tail: &str) -> Vec<Statement> {
         let most = match self {
             Self::Sqlite(_) => 1,
             Self::Postgres(_) => ROWS_PER_INSERT,

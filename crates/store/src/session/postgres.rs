@@ -31,12 +31,12 @@ pub(crate) struct PostgresSession {
     /// A connection that was idle may have died unnoticed: until its transaction has begun, another can take its
     /// place.
     redial: Option<Redial>,
-    commit: Commit,
+    commit: CommitState,
 }
 
 /// How far the end of a transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Commit {
+enum CommitState {
     Open,
     /// Asked for; the answer is not there.
     Said,
@@ -46,7 +46,7 @@ enum Commit {
 impl PostgresSession {
     pub(crate) fn new(client: Client) -> Self {
         let mode = TransactionMode::Read;
-        Self { client, begin: None, mode, redial: None, commit: Commit::Open }
+        Self { client, begin: None, mode, redial: None, commit: CommitState::Open }
     }
 
     /// The next transaction may be the first after a while.
@@ -61,16 +61,16 @@ impl PostgresSession {
     pub(super) fn begin(&mut self, mode: TransactionMode) {
         self.begin = Some(beginning(mode));
         self.mode = mode;
-        self.commit = Commit::Open;
+        self.commit = CommitState::Open;
     }
 
     /// A commit was asked for, and nobody knows whether it was made.
     pub(crate) fn is_uncertain(&self) -> bool {
-        self.commit == Commit::Said
+        self.commit == CommitState::Said
     }
 
     pub(super) async fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
-        Ok(self.one(Message::Execute(sql, values)).await?.touched)
+        Ok(self.one(PostgresMessage::Execute(sql, values)).await?.touched)
     }
 
     pub(super) async fn rows(
@@ -78,18 +78,18 @@ impl PostgresSession {
         sql: &str,
         values: &[Value],
     ) -> Result<Vec<Row>, StoreError> {
-        Ok(self.one(Message::Query(sql, values)).await?.rows)
+        Ok(self.one(PostgresMessage::Query(sql, values)).await?.rows)
     }
 
     pub(super) async fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
-        self.one(Message::Batch(sql)).await.map(drop)
+        self.one(PostgresMessage::Batch(sql)).await.map(drop)
     }
 
     pub(super) async fn trip(
         &mut self,
         statements: &[Statement],
     ) -> Result<Vec<StatementResult>, StoreError> {
-        let messages: Vec<_> = statements.iter().map(Message::of).collect();
+        let messages: Vec<_> = statements.iter().map(PostgresMessage::of).collect();
         let answers = self.exchange(&messages).await.map_err(|failure| failure.error)?;
         answers.into_iter().map(|answer| answer.map_err(|failure| failure.error)).collect()
     }
@@ -101,34 +101,34 @@ impl PostgresSession {
     ) -> Result<Vec<StatementResult>, StoreError> {
         // Apart from a commit: where the beginning has no answer, nothing may have been committed.
         self.exchange(&[]).await.map_err(|failure| failure.error)?;
-        let mut messages: Vec<_> = statements.iter().map(Message::of).collect();
-        messages.push(Message::Batch("COMMIT"));
-        self.commit = Commit::Said;
+        let mut messages: Vec<_> = statements.iter().map(PostgresMessage::of).collect();
+        messages.push(PostgresMessage::Batch("COMMIT"));
+        self.commit = CommitState::Said;
         let mut results = Vec::new();
         for answer in say(&self.client, &messages).await {
             match answer {
                 Ok(result) => results.push(result),
                 // After a statement that failed, COMMIT rolls back and reports no error: the statement does.
                 Err(failure) => {
-                    self.commit = Commit::Open;
+                    self.commit = CommitState::Open;
                     return Err(failure.of_commit());
                 }
             }
         }
         results.truncate(statements.len());
-        self.commit = Commit::Done;
+        self.commit = CommitState::Done;
         Ok(results)
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), StoreError> {
         // Nothing was said in it, or the commit went with its last statements.
-        if self.begin.take().is_some() || self.commit == Commit::Done {
+        if self.begin.take().is_some() || self.commit == CommitState::Done {
             return Ok(());
         }
         match self.mode {
             TransactionMode::Write => {
-                let said = Message::Batch("COMMIT").say(&self.client).await;
-                said.map(drop).map_err(Failure::of_commit)
+                let said = PostgresMessage::Batch("COMMIT").say(&self.client).await;
+                said.map(drop).map_err(StatementFailure::of_commit)
             }
             // Nobody has to know when a reader has ended: said, and not waited for.
             TransactionMode::Read => {
@@ -144,33 +144,38 @@ impl PostgresSession {
     }
 
     pub(super) async fn rollback(&mut self) -> Result<(), StoreError> {
-        if self.begin.take().is_some() || self.commit == Commit::Done {
+        if self.begin.take().is_some() || self.commit == CommitState::Done {
             return Ok(());
         }
-        let said = Message::Batch("ROLLBACK").say(&self.client).await;
+        let said = PostgresMessage::Batch("ROLLBACK").say(&self.client).await;
         said.map(drop).map_err(|failure| failure.error)
     }
 
-    async fn one(&mut self, message: Message<'_>) -> Result<StatementResult, StoreError> {
+    async fn one(&mut self, message: PostgresMessage<'_>) -> Result<StatementResult, StoreError> {
         let answers = self.exchange(&[message]).await.map_err(|failure| failure.error)?;
-        let answer = answers.into_iter().next().unwrap_or_else(|| Err(Failure::no_answer()));
+        let answer =
+            answers.into_iter().next().unwrap_or_else(|| Err(StatementFailure::no_answer()));
         answer.map_err(|failure| failure.error)
     }
 
     /// Says all of this at once, behind the beginning of the transaction if that was not said yet.
-    async fn exchange(&mut self, messages: &[Message<'_>]) -> Result<Vec<Answer>, Failure> {
+    async fn exchange(
+        &mut self,
+        messages: &[PostgresMessage<'_>],
+    ) -> Result<Vec<StatementAnswer>, StatementFailure> {
         let Some(begin) = self.begin.take() else { return Ok(say(&self.client, messages).await) };
-        let mut all = vec![Message::Batch(&begin)];
+        let mut all = vec![PostgresMessage::Batch(&begin)];
         all.extend(messages);
         let mut answers = say(&self.client, &all).await.into_iter();
-        let mut began = answers.next().unwrap_or_else(|| Err(Failure::no_answer()));
+        let mut began = answers.next().unwrap_or_else(|| Err(StatementFailure::no_answer()));
         if let (Err(failure), Some(redial)) = (&began, self.redial.take())
             && matches!(failure.error, StoreError::Unavailable { .. })
         {
             // The transaction was never begun, and no commit went with it: nothing was written.
-            self.client = redial().await.map_err(|error| Failure { error, is_certain: true })?;
+            self.client =
+                redial().await.map_err(|error| StatementFailure { error, is_certain: true })?;
             answers = say(&self.client, &all).await.into_iter();
-            began = answers.next().unwrap_or_else(|| Err(Failure::no_answer()));
+            began = answers.next().unwrap_or_else(|| Err(StatementFailure::no_answer()));
         }
         self.redial = None;
         began.map(|_| answers.collect())
@@ -201,16 +206,16 @@ fn beginning(mode: TransactionMode) -> String {
     )
 }
 
-type Answer = Result<StatementResult, Failure>;
+type StatementAnswer = Result<StatementResult, StatementFailure>;
 
 #[derive(Debug, Clone)]
-struct Failure {
+struct StatementFailure {
     error: StoreError,
     /// Postgres itself said so. Otherwise its answer was lost.
     is_certain: bool,
 }
 
-impl Failure {
+impl StatementFailure {
     fn no_answer() -> Self {
         Self { error: StoreError::unavailable("Postgres did not answer"), is_certain: false }
     }
@@ -226,20 +231,20 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for StatementFailure {
     fn from(error: Error) -> Self {
         Self { is_certain: is_certain(&error), error: fault(&error) }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Message<'a> {
+enum PostgresMessage<'a> {
     Batch(&'a str),
     Execute(&'a str, &'a [Value]),
     Query(&'a str, &'a [Value]),
 }
 
-impl<'a> Message<'a> {
+impl<'a> PostgresMessage<'a> {
     fn of(Statement { sql, values }: &'a Statement) -> Self {
         match sql.starts_with("SELECT") {
             true => Self::Query(sql, values),
@@ -247,7 +252,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    async fn say(self, client: &Client) -> Answer {
+    async fn say(self, client: &Client) -> StatementAnswer {
         match self {
             Self::Batch(sql) => {
                 client.batch_execute(sql).await?;
@@ -260,7 +265,7 @@ impl<'a> Message<'a> {
             Self::Query(sql, values) => {
                 let found = client.query_typed(sql, &typed(values)).await?;
                 let rows = found.iter().map(row).collect::<Result<_, _>>();
-                let rows = rows.map_err(|error| Failure { error, is_certain: true })?;
+                let rows = rows.map_err(|error| StatementFailure { error, is_certain: true })?;
                 Ok(StatementResult { rows, touched: 0 })
             }
         }
@@ -268,9 +273,9 @@ impl<'a> Message<'a> {
 }
 
 /// One message behind the other; then all answers.
-async fn say(client: &Client, messages: &[Message<'_>]) -> Vec<Answer> {
+async fn say(client: &Client, messages: &[PostgresMessage<'_>]) -> Vec<StatementAnswer> {
     let mut saying: Vec<_> = messages.iter().map(|message| Box::pin(message.say(client))).collect();
-    let mut answers: Vec<Option<Answer>> = saying.iter().map(|_| None).collect();
+    let mut answers: Vec<Option<StatementAnswer>> = saying.iter().map(|_| None).collect();
     poll_fn(|context| {
         // In their order: the driver sends a message when it is polled first.
         for (message, answer) in saying.iter_mut().zip(&mut answers) {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 
 use super::{Statement, StatementResult};
 use crate::error::StoreError;
-use crate::value::{Row, Value};
+use crate::value::{Cell, Row, Value};
 
 pub(super) fn execute(
     connection: &Connection,
@@ -35,6 +35,25 @@ pub(super) fn rows(
         rows.push(Row::new(columns?));
     }
     Ok(rows)
+}
+
+/// Every row, one after the other.
+pub(super) fn each(
+    connection: &Connection,
+    sql: &str,
+    take: &mut (dyn FnMut(Vec<Cell>) -> Result<(), String> + Send),
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare(sql).map_err(|error| fault(&error))?;
+    let width = statement.column_count();
+    let mut found = statement.query([]).map_err(|error| fault(&error))?;
+    while let Some(row) = found.next().map_err(|error| fault(&error))? {
+        let cells: Result<Vec<Cell>, StoreError> = (0..width)
+            .map(|column| row.get_ref(column).map_err(|error| fault(&error)).and_then(value))
+            .map(|value| value.map(Cell::from))
+            .collect();
+        take(cells?).map_err(StoreError::invalid)?;
+    }
+    Ok(())
 }
 
 /// Rows of a query, or how many it has touched.

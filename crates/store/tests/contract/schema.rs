@@ -22,7 +22,7 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     let store = place.open().await;
     store.commit(vec![Change::InsertServer(a_server("a"))], vec![]).await.unwrap();
     store.close().await;
-    place.tamper("UPDATE schema_version SET version = 109").await.unwrap();
+    place.tamper("UPDATE schema_version SET version = 99").await.unwrap();
     let before = place.contents().await;
     let outcome = Store::open(&place.url, options()).await.map(drop);
     assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 10 }));
@@ -81,7 +81,7 @@ fn a_sample(server: &str) -> HealthSample {
 }
 
 /// What makes a store of now one of the first version.
-fn first_version(place: &Place) -> String {
+pub(crate) fn first_version(place: &Place) -> String {
     let samples = match place.is_file() {
         true => {
             "CREATE TABLE old (
