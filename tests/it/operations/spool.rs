@@ -22,7 +22,7 @@ fn nfr_sec4_records_wait_on_disk_while_postgres_is_away_and_survive_a_kill() {
     let service = echoing(&room, "a").listen(Wire::Http);
     let flags = ["--store", &url, "--limits", "off"];
     let platform = room.platform(&flags);
-    platform.connected("a", &service);
+    let id = platform.connected("a", &service);
     for n in 0..20 {
         platform.call("a.echo", &json!({ "n": n })).is(200);
     }
@@ -45,6 +45,7 @@ fn nfr_sec4_records_wait_on_disk_while_postgres_is_away_and_survive_a_kill() {
     wait_until("nothing is left", LIMIT, || {
         metric(&platform, "trunkline_audit_spool_records") < 0.5
     });
+    platform.wait_status(&id, "CONNECTED");
     platform.call("a.echo", &json!({ "n": 150 })).is(200);
     wait_until("the next one is written", LIMIT, || calls(&platform) == 151);
     assert!(metric(&platform, "trunkline_audit_lost_total") < 0.5);
