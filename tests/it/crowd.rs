@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kit::http::{Ask, Connection};
+use kit::limit::Limit;
 use kit::line::Line;
 use kit::mcp::{self, Speak};
 use kit::rng::Rng;
@@ -243,8 +244,8 @@ fn connect(serve: &Serve) -> Vec<Talk> {
 
 /// The memory once it is below this, or when waiting for that is over.
 fn settle(pid: i32, wanted: u64) -> u64 {
-    let deadline = Instant::now() + LIMIT;
-    while process::memory_kib(pid) >= wanted && Instant::now() < deadline {
+    let deadline = Limit::from(LIMIT).begin();
+    while process::memory_kib(pid) >= wanted && !deadline.is_over() {
         std::thread::sleep(Duration::from_millis(20));
     }
     process::memory_kib(pid)

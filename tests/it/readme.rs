@@ -1,6 +1,5 @@
 //! The README, typed in from top to bottom by a newcomer: every command runs, or it is said here why not.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -122,9 +121,7 @@ impl<'r> Reader<'r> {
             ("curl", "PATH=$USUAL exec curl --fail --silent --show-error \"$@\"".to_owned()),
         ];
         for (name, script) in programs {
-            let path = room.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-            let mode = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(path, mode).expect("a file of ours");
+            room.script(&format!("bin/{name}"), &format!("{script}\n"));
         }
         let mut command = Command::new(trunkline);
         command.args(["serve", "--demo", "--listen", "127.0.0.1:0"]);

@@ -35,7 +35,6 @@ pub mod rng;
 pub mod room;
 pub mod run;
 pub mod say;
-pub mod scan;
 pub mod scene;
 pub mod serve;
 pub mod service;
@@ -49,6 +48,9 @@ pub mod way;
 pub mod yardstick;
 
 use std::time::Duration;
+
+/// The JSON scanner, a crate of its own: it is compiled with optimisation.
+pub use scan;
 
 use limit::Limit;
 

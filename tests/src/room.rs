@@ -130,6 +130,18 @@ impl Room {
         path
     }
 
+    /// A program that is this shell script. Another process writes it: what this one has open for writing while
+    /// another test starts something cannot be executed (ETXTBSY).
+    #[track_caller]
+    pub fn script(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.path(name);
+        let mut write = Command::new("sh");
+        write.args(["-c", r#"printf %s "$1" > "$0" && chmod 755 "$0""#]).arg(&path);
+        let written = write.arg(format!("#!/bin/sh\n{script}")).status().expect("a shell");
+        assert!(written.success(), "the room can be written");
+        path
+    }
+
     /// A scripted server called `name`.
     pub fn fake(&self, name: &str) -> Fake<'_> {
         Fake::new(self, name)

@@ -9,7 +9,7 @@ use crate::mcp::Speak;
 use crate::modern::Modern;
 use crate::room::{CACHE, Room, patient};
 use crate::streamable::Streamable;
-use crate::{LIMIT, bin};
+use crate::{LIMIT, bin, process};
 
 /// A running gateway with network fronts. Dropping it kills the process.
 #[derive(Debug)]
@@ -53,6 +53,10 @@ impl Serve {
     pub fn start(command: Command) -> Self {
         let process = Client::spawn(command);
         process.wait_stderr(&["listening on http"], LIMIT);
+        // The whole line: it may be read in pieces.
+        process::wait_until("the address", LIMIT, || {
+            process.stderr().split("listening on http").nth(1).is_some_and(|it| it.contains('\n'))
+        });
         let stderr = process.stderr();
         let said = stderr.split("listening on http").nth(1).unwrap_or_default();
         let said = said.trim_start_matches('s').trim_start_matches("://");

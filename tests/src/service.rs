@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::room::{MARK, Room};
-use crate::{LIMIT, bin};
+use crate::{LIMIT, bin, port};
 
 /// Which transport a network server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,9 @@ impl Service {
     #[track_caller]
     pub(crate) fn start(room: &Room, name: &str, script: &Path, wire: Wire) -> Self {
         let marker = room.marker().to_owned();
-        let process = spawn(script, &marker, "127.0.0.1:0", wire);
+        // Of its own: while it is down, nobody else may get it.
+        let address = format!("127.0.0.1:{}", port::free());
+        let process = spawn(script, &marker, &address, wire);
         let url = url_of(&process, name);
         Self { process, script: script.to_owned(), marker, wire, url }
     }

@@ -17,7 +17,7 @@ pub struct Yardstick {
 /// Long enough to be made to share the processor like everybody else, and seldom enough to be no
 /// load itself.
 const WORK: Duration = Duration::from_millis(5);
-const PAUSE: Duration = Duration::from_millis(95);
+const PAUSE: Duration = Duration::from_millis(195);
 /// How far back is known: further than any wait.
 const KEPT: usize = 6_000;
 /// How many measurements before a wait count, too: what is waited for may have been slowed down by

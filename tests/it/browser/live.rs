@@ -6,7 +6,7 @@ use kit::browser::{Browser, By};
 use kit::platform::{ADMIN, Platform, id_of};
 use kit::room::{MARK, Room};
 use kit::service::Wire;
-use kit::{LIMIT, bin, process};
+use kit::{LIMIT, bin, port, process};
 use serde_json::json;
 
 use super::{admin, tracker};
@@ -88,8 +88,8 @@ fn at(room: &Room, listen: &str, data: &str) -> Platform {
 #[test]
 fn a_page_that_was_open_over_a_restart_goes_on() {
     let room = Room::new();
-    let platform = at(&room, "127.0.0.1:0", "data");
-    let address = platform.serve().address().to_string();
+    let address = format!("127.0.0.1:{}", port::free());
+    let platform = at(&room, &address, "data");
     let browser = admin(&room, &platform);
     browser.open("/tools");
     mark(&browser);
@@ -108,8 +108,8 @@ fn a_page_that_was_open_over_a_restart_goes_on() {
 #[test]
 fn a_page_whose_session_was_lost_with_its_store_asks_to_sign_in_again() {
     let room = Room::new();
-    let platform = at(&room, "127.0.0.1:0", "data");
-    let address = platform.serve().address().to_string();
+    let address = format!("127.0.0.1:{}", port::free());
+    let platform = at(&room, &address, "data");
     let browser = admin(&room, &platform);
     browser.open("/tools");
     drop(platform);

@@ -1,10 +1,9 @@
 //! The stream that keeps open pages up to date.
 
-use std::time::Instant;
-
 use kit::LIMIT;
 use kit::dashboard::Person;
 use kit::http::{Ask, Connection};
+use kit::limit::Limit;
 use kit::platform::{ADMIN, KEYS, id_of};
 use kit::room::Room;
 use kit::service::Wire;
@@ -24,8 +23,8 @@ fn listen(person: &Person) -> Connection {
 /// Waits for an event of this name.
 #[track_caller]
 fn hear(events: &mut Connection, name: &str) {
-    let deadline = Instant::now() + LIMIT;
-    while Instant::now() < deadline {
+    let deadline = Limit::from(LIMIT).begin();
+    while !deadline.is_over() {
         let Some(event) = events.event(LIMIT) else { break };
         if event.name == name {
             return;

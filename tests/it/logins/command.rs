@@ -114,11 +114,9 @@ fn a_server_of_a_config_is_logged_in_at_and_out_from() {
 #[test]
 fn programs_are_told_in_lines_of_json_and_a_browser_is_opened_if_that_is_wanted() {
     let stage = Stage::configured();
-    let (browser, opened) = (stage.room.path("browser"), stage.room.path("opened"));
-    let script = format!("#!/bin/sh\nprintf %s \"$2\" > '{}'\n", opened.display());
-    std::fs::write(&browser, script).expect("the room can be written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&browser, mode).expect("the room can be written");
+    let opened = stage.room.path("opened");
+    let script = format!("printf %s \"$2\" > '{}'\n", opened.display());
+    let browser = stage.room.script("browser", &script);
     let mut login = stage.trunkline("login", &["docs", "--open", "--json"]);
     login.env("BROWSER", format!("/nowhere:{} --tab", browser.display()));
     let mut login = login.stdout(Stdio::piped()).spawn().expect("trunkline runs");

@@ -1,7 +1,5 @@
 //! `trunkline edit`: only a text that passes the check is written.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use kit::room::Room;
 use kit::run::run;
 use kit::terminal::Terminal;
@@ -13,13 +11,11 @@ const BEFORE: &str =
 
 /// An editor that applies this script of `sed`.
 fn editor(room: &Room, sed: &str) -> String {
-    executable(room, &format!("#!/bin/sh\nsed -i '{sed}' \"$1\"\n"))
+    executable(room, &format!("sed -i '{sed}' \"$1\"\n"))
 }
 
 fn executable(room: &Room, script: &str) -> String {
-    let path = room.write("editor", script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path.to_str().unwrap().to_owned()
+    room.script("editor", script).to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -70,7 +66,7 @@ fn at_a_terminal_a_mistake_may_be_mended() {
     // Breaks it the first time, mends it the second.
     let first = room.path("first");
     let script = format!(
-        "#!/bin/sh\nif [ -e '{0}' ]; then sed -i 's/cmmand/command/; s/mine/ours/' \"$1\"; \
+        "if [ -e '{0}' ]; then sed -i 's/cmmand/command/; s/mine/ours/' \"$1\"; \
          else touch '{0}'; sed -i 's/command/cmmand/' \"$1\"; fi\n",
         first.display()
     );

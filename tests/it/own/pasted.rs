@@ -1,7 +1,5 @@
 //! What people have on the clipboard, given to `add`.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use kit::room::Room;
 use kit::run::{Done, run};
 use kit::say;
@@ -65,14 +63,10 @@ fn npx(room: &Room, name: &str) -> String {
     let words = [&entry["command"], &entry["args"][0], &entry["args"][1]];
     let words: Vec<String> =
         words.iter().map(|word| format!("'{}'", word.as_str().unwrap())).collect();
-    let script = format!(
-        "#!/bin/sh\necho \"$@\" > '{}'\nexec {}\n",
-        room.path("said").display(),
-        words.join(" ")
-    );
+    let script =
+        format!("echo \"$@\" > '{}'\nexec {}\n", room.path("said").display(), words.join(" "));
     std::fs::create_dir_all(room.path("bin")).unwrap();
-    let program = room.write("bin/npx", script);
-    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    room.script("bin/npx", &script);
     format!("{}:{}", room.path("bin").display(), std::env::var("PATH").unwrap_or_default())
 }
 

@@ -3,13 +3,17 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kit::bin;
+use kit::mcp::Speak as _;
 use kit::room::{MARK, Room};
 use kit::serve::Serve;
+use kit::{LIMIT, bin};
 use serde_json::{Value, json};
 
 use super::assert_reported;
 use super::stage::{Era, everything, installed, node, play, python};
+
+/// A Python that starts is waited for, however busy the machine is.
+const PATIENT: [&str; 2] = ["--start-timeout", "300"];
 
 /// server-everything is of the older era, the two others are of the stateless one.
 struct Fleet {
@@ -37,7 +41,12 @@ impl Fleet {
             ("time", python("mcp-server-time", json!(["--local-timezone", "Etc/UTC"]))),
             ("git", python("mcp-server-git", json!(["--repository", repository]))),
         ]);
-        let gateway = room.serve(&["--start-timeout", "60"]);
+        let gateway = room.serve(&PATIENT);
+        // A client may remember its first list.
+        let has = |names: &[String], server| names.iter().any(|name| name.starts_with(server));
+        gateway.http().wait_list("the whole fleet", 4 * LIMIT, |names| {
+            ["everything.", "git.", "time."].into_iter().all(|server| has(names, server))
+        });
         Self { room, gateway }
     }
 
@@ -65,7 +74,9 @@ impl Fleet {
             target["command"] = json!(bin::trunkline());
             // These clients pass hardly a variable on.
             let config = self.room.path("mcp.json");
-            target["args"] = json!(["--config", config, "--start-timeout", "60", "--no-shared"]);
+            let args =
+                [&["--config", config.to_str().expect("UTF-8"), "--no-shared"], &PATIENT[..]];
+            target["args"] = json!(args.concat());
         } else {
             target["url"] = format!("http://{}/mcp", self.gateway.address()).into();
         }

@@ -144,7 +144,7 @@ fn through(front: &str, room: &Room, gateway: &Serve) -> Value {
                          "prefix": format!("{KEY}.") }),
         // A Node that starts is waited for: on a busy machine it needs more than the usual five seconds.
         _ => json!({ "front": front, "command": bin::trunkline(),
-                     "args": ["--config", room.path("mcp.json"), "--start-timeout", "25", "--no-shared"],
+                     "args": ["--config", room.path("mcp.json"), "--start-timeout", "300", "--no-shared"],
                      "prefix": format!("{KEY}:") }),
     }
 }

@@ -1,6 +1,6 @@
 //! Where only some commands may be registered: which program runs is decided by the operator.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use kit::platform::{Platform, SERVERS, id_of, stdio};
@@ -26,10 +26,7 @@ impl Programs {
         }
         let real = entry["command"].as_str().expect("a command");
         symlink(real, own.join("tool")).expect("a link");
-        let script = format!("#!/bin/sh\n: > '{}'\n", mark.display());
-        std::fs::write(evil.join("tool"), script).expect("a script");
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(evil.join("tool"), mode).expect("it can be run");
+        room.script("evil/tool", &format!(": > '{}'\n", mark.display()));
         Self { own, evil, mark }
     }
 

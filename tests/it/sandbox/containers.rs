@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{hostile, trunkline};
 
-const ENGINE: &str = r#"#!/bin/sh
+const ENGINE: &str = r#"
 echo "$@" >> "${0%/*}/../engine.log"
 [ "$1" = run ] || exit 0
 for word; do
@@ -28,10 +28,8 @@ exec "$program" "$@"
 
 /// A room with an engine; what it was asked.
 fn engine(room: &Room, name: &str) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt as _;
     std::fs::create_dir_all(room.path("bin")).unwrap();
-    let program = room.write(&format!("bin/{name}"), ENGINE);
-    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    room.script(&format!("bin/{name}"), ENGINE);
     room.write("engine.log", "")
 }
 

@@ -8,6 +8,9 @@ use super::hosts::host;
 use super::{hostile, trunkline};
 use crate::peers::installed;
 
+/// A Node or Python that starts is waited for, however busy the machine is.
+const PATIENT: [&str; 2] = ["--start-timeout", "300"];
+
 /// Learns the walls of a server with these calls; the profile, and what was said about it.
 fn learned(room: &Room, server: &str, calls: &[&str]) -> (Value, String) {
     let mut command = trunkline(room, &["sandbox", "learn", server]);
@@ -29,7 +32,8 @@ fn called(room: &Room, entry: &Value, sandbox: &Value, tool: &str, arguments: &V
     room.config([("s", entry)]);
     let arguments = arguments.to_string();
     let name = format!("s:{tool}");
-    let done = run(trunkline(room, &["call", &name, "--json", "--args", &arguments]), b"");
+    let call = [&["call", &name, "--json", "--args", &arguments], &PATIENT[..]].concat();
+    let done = run(trunkline(room, &call), b"");
     // What its walls refuse is told on standard error.
     let result = printed(&done);
     assert_ne!(result["isError"], true, "{tool} under {sandbox}: {result}\n{}", done.stderr);

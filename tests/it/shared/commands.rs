@@ -1,5 +1,6 @@
 //! `ps`, `stop`, `restart` and `logs` of a shared runtime.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -185,6 +186,15 @@ fn several_runtimes_have_to_be_named() {
     });
 }
 
+/// The sockets of this room's runtimes, those of connections among them, by their inodes.
+fn sockets(room: &Room) -> BTreeSet<String> {
+    let place = room.path("run").display().to_string();
+    let all = std::fs::read_to_string("/proc/net/unix").expect("/proc is mounted");
+    let lines = all.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let ours = lines.filter(|words| words.get(7).is_some_and(|path| path.starts_with(&place)));
+    ours.map(|words| words[6].to_owned()).collect()
+}
+
 #[test]
 fn restart_between_two_runtimes_waits_for_the_next_one() {
     let room = house();
@@ -195,9 +205,15 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
     process::wait_until("the call is there", LIMIT, || calls() == 2);
     assert_eq!(said(&room, &["restart"]).code, Some(0));
     // The first one drains, because a call is open; nobody has started another one.
+    let others = sockets(&room);
     let mut second = command(&room, &["restart"]);
     second.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let second = second.spawn().expect("it starts");
+    let mut asked = BTreeSet::new();
+    process::wait_until("it has asked the first one, and asks again", LIMIT, || {
+        asked.extend(sockets(&room).difference(&others).cloned());
+        asked.len() >= 2
+    });
     room.open_gate("go");
     assert_eq!(client.answer(&call, LIMIT).result(), br#"{"n":1}"#);
     let second = second.wait_with_output().expect("it ends");

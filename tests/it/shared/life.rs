@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kit::client::Client;
 use kit::mcp::Speak;
 use kit::room::SHARED;
-use kit::{LIMIT, ledger, process};
+use kit::{LIMIT, ledger, process, yardstick};
 use rustix::process::Signal;
 
 use super::{another_program, house, house_with, runtime_of, server_of};
@@ -152,9 +152,16 @@ fn a_session_that_is_read_from_a_file_leaves_nothing_behind() {
     room.write("session.jsonl", session.join("\n"));
     let mut command = room.trunkline(&["--start-timeout", "25"]);
     command.stdin(std::fs::File::open(room.path("session.jsonl")).unwrap());
+    yardstick::watch();
+    let begun = Instant::now();
     let end = command.output().unwrap();
     let answers = String::from_utf8_lossy(&end.stdout).into_owned();
-    assert!(end.status.success() && answers.contains("\"pid\""), "{answers}");
+    // At the end of its input, a server that is still starting gets some seconds: on a quiet machine many times
+    // what it needs.
+    let slowed = yardstick::slowed_since(begun);
+    let is_late = slowed > 3.0 && answers.contains("is shutting down");
+    let is_served = answers.contains("\"pid\"") || is_late;
+    assert!(end.status.success() && is_served, "slowed {slowed:.1} times: {answers}");
     assert!(room.runtimes().is_empty());
     process::wait_gone(room.marker(), LIMIT).expect("no server is left");
 }

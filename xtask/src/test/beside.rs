@@ -64,13 +64,13 @@ impl Beside {
             } else if let Some((what, command)) =
                 line.strip_prefix(FAILED).and_then(|rest| rest.split_once('\t'))
             {
-                report.failed(what, command);
+                report.failed(what, command, Some(self.said.clone()));
                 heard += 1;
             }
         }
         if !is_whole || heard == 0 {
-            report
-                .failed("conformance and packages: not all were tried", "cargo xtask conformance");
+            let what = "conformance and packages: not all were tried";
+            report.failed(what, "cargo xtask conformance", Some(self.said.clone()));
         }
     }
 

@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::apart;
 use super::programs::{self, Program};
 use super::report::Report;
+use super::{apart, logs};
 use crate::{postgres, run};
 
 /// A program of which nothing is heard for so long hangs: a test with its limits takes at most two
@@ -40,6 +41,8 @@ pub(super) struct Ended {
     pub(super) test: String,
     pub(super) passed: bool,
     pub(super) took: Duration,
+    /// What it has said, if it failed.
+    pub(super) log: Option<PathBuf>,
 }
 
 /// Tests of the black-box program that take longest, most of it waiting: they begin with the first
@@ -104,6 +107,8 @@ struct Outcome {
     /// Tests of which nothing was heard, and why.
     unheard: Vec<String>,
     why: String,
+    /// The end of what their program has said.
+    log: Option<PathBuf>,
 }
 
 impl Running {
@@ -121,7 +126,9 @@ impl Running {
         if !job.is_whole {
             command.arg("--exact").args(&job.tests);
         }
-        let reader = std::thread::spawn(move || watched(command, job.tests, threads));
+        let said_by = label.clone();
+        let reader =
+            std::thread::spawn(move || logged(watched(command, job.tests, threads), &said_by));
         Self { label, reader }
     }
 
@@ -131,6 +138,7 @@ impl Running {
             ended: Vec::new(),
             unheard: vec!["all of them".to_owned()],
             why: "its output could not be read".to_owned(),
+            log: None,
         });
         for ended in outcome.ended {
             report.test(&self.label, &ended);
@@ -139,44 +147,63 @@ impl Running {
             report.failed(
                 &format!("{}: {test} ({})", self.label, outcome.why),
                 &format!("cargo xtask test --exact {test}"),
+                outcome.log.clone(),
             );
         }
     }
 }
 
-/// Runs the program and passes on what it says, until its end or until it hangs.
-fn watched(mut command: Command, tests: Vec<String>, threads: usize) -> Outcome {
+/// Keeps what failed tests have said, and the end of what a program has said that owes some.
+fn logged((mut outcome, said): (Outcome, Vec<String>), label: &str) -> Outcome {
+    let texts = logs::of_tests(&said);
+    for ended in outcome.ended.iter_mut().filter(|ended| !ended.passed) {
+        let text = texts.get(&ended.test);
+        ended.log = text.and_then(|text| logs::keep(&ended.test, text));
+    }
+    if !outcome.unheard.is_empty() {
+        outcome.log = logs::keep(label, &logs::tail(&said));
+    }
+    outcome
+}
+
+/// Runs the program and passes on what it says, until its end or until it hangs. All that it said.
+fn watched(mut command: Command, tests: Vec<String>, threads: usize) -> (Outcome, Vec<String>) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut clock = Clock::new(tests, threads, Instant::now());
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return clock.over(format!("cannot be started: {error}")),
+        Err(error) => return (clock.over(format!("cannot be started: {error}")), Vec::new()),
     };
     let heard = lines(&mut child);
+    let mut said: Vec<String> = Vec::new();
     // What failed tests have said comes last, and is shown in one piece.
-    let mut said = Vec::new();
+    let mut of_failed = None;
     let is_hung = loop {
         match heard.recv_timeout(HANGS) {
-            Ok(line) if !said.is_empty() || line == "failures:" => said.push(line),
             Ok(line) => {
-                println!("{line}");
-                clock.hear(&line, Instant::now());
+                if line == "failures:" {
+                    of_failed.get_or_insert(said.len());
+                }
+                if of_failed.is_none() {
+                    println!("{line}");
+                    clock.hear(&line, Instant::now());
+                }
+                said.push(line);
             }
             Err(error) => break error == RecvTimeoutError::Timeout,
         }
     };
-    if !said.is_empty() {
-        println!("{}", said.join("\n"));
+    if let Some(rest) = of_failed {
+        println!("{}", said[rest..].join("\n"));
     }
-    if is_hung {
+    let why = if is_hung {
         drop(child.kill());
         drop(child.wait());
-        return clock.over(format!("nothing was heard for {} s", HANGS.as_secs()));
-    }
-    match child.wait() {
-        Ok(status) => clock.over(status.to_string()),
-        Err(error) => clock.over(error.to_string()),
-    }
+        format!("nothing was heard for {} s", HANGS.as_secs())
+    } else {
+        child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    };
+    (clock.over(why), said)
 }
 
 /// Both outputs, line by line.
@@ -242,7 +269,7 @@ impl Clock {
             }
         };
         let took = now.saturating_duration_since(begun);
-        self.ended.push(Ended { test: test.to_owned(), passed, took });
+        self.ended.push(Ended { test: test.to_owned(), passed, took, log: None });
         self.begin(now);
     }
 
@@ -250,7 +277,7 @@ impl Clock {
     fn over(self, why: String) -> Outcome {
         let running = self.running.into_iter().map(|(test, _)| test);
         let unheard = running.chain(self.waiting).collect();
-        Outcome { ended: self.ended, unheard, why }
+        Outcome { ended: self.ended, unheard, why, log: None }
     }
 }
 

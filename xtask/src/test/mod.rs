@@ -5,6 +5,7 @@ mod apart;
 mod beside;
 mod harness;
 mod lints;
+mod logs;
 mod programs;
 mod report;
 
@@ -37,6 +38,7 @@ enum Wanted {
 /// `cargo xtask test [NAME]…`
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let wanted = Wanted::read(arguments)?;
+    logs::clear();
     let mut report = Report::default();
     let outcome = tests(&wanted, &mut report);
     report.close(outcome)
@@ -44,6 +46,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 
 /// `cargo xtask ci`: the same steps on a laptop and in CI, cheapest first.
 pub fn ci() -> Result<(), String> {
+    logs::clear();
     let mut report = Report::default();
     run::announce("tidy");
     report.step("tidy", "cargo xtask tidy", || tidy::run(&[]));
@@ -104,7 +107,7 @@ fn build(scope: Scope) -> Result<Built, String> {
 /// Is it a file of a library? The kit's stand in `tests/src`.
 fn is_unit(path: &Path) -> bool {
     let is_of_crate = path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref());
-    is_of_crate || path.starts_with("tests/src")
+    is_of_crate || path.starts_with("tests/src") || path.starts_with("tests/scan")
 }
 
 fn judge_lints(warnings: usize) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! What a run came to: what failed and how to run it alone, where the time went, and the count.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::harness::Ended;
@@ -21,6 +22,8 @@ struct Failed {
     what: String,
     /// What runs it alone.
     command: String,
+    /// What it has said; `None`: that stands above.
+    log: Option<PathBuf>,
 }
 
 impl Report {
@@ -47,7 +50,7 @@ impl Report {
             Ok(()) => {}
             Err(message) => {
                 println!("{message}");
-                self.failed(name, command);
+                self.failed(name, command, None);
             }
         }
     }
@@ -57,7 +60,7 @@ impl Report {
     }
 
     pub(super) fn test(&mut self, label: &str, ended: &Ended) {
-        let Ended { test, passed, took } = ended;
+        let Ended { test, passed, took, log } = ended;
         self.tests.push((format!("{label}: {test}"), *took));
         match passed {
             true => self.passed(),
@@ -65,6 +68,7 @@ impl Report {
                 self.failed(
                     &format!("{label}: {test}"),
                     &format!("cargo xtask test --exact {test}"),
+                    log.clone(),
                 );
             }
         }
@@ -74,8 +78,8 @@ impl Report {
         self.passed += 1;
     }
 
-    pub(super) fn failed(&mut self, what: &str, command: &str) {
-        self.failed.push(Failed { what: what.to_owned(), command: command.to_owned() });
+    pub(super) fn failed(&mut self, what: &str, command: &str, log: Option<PathBuf>) {
+        self.failed.push(Failed { what: what.to_owned(), command: command.to_owned(), log });
     }
 
     /// Says all of it. The last line is the count, alone. An error has been told.
@@ -83,14 +87,17 @@ impl Report {
         if let Err(message) = outcome {
             println!("{message}");
             let what = message.lines().next().unwrap_or_default().to_owned();
-            self.failed(&format!("stopped: {what}"), "cargo xtask test");
+            self.failed(&format!("stopped: {what}"), "cargo xtask test", None);
         }
         self.show_times();
         if !self.failed.is_empty() {
-            run::announce("failed, and how to run each alone");
+            run::announce("failed, how to run each alone, and what it has said");
         }
-        for Failed { what, command } in &self.failed {
+        for Failed { what, command, log } in &self.failed {
             println!("{what}\n    {command}");
+            if let Some(log) = log {
+                println!("    {}", log.display());
+            }
         }
         println!("{} passed, {} failed", self.passed, self.failed.len());
         if self.failed.is_empty() { Ok(()) } else { Err(String::new()) }
@@ -119,7 +126,8 @@ mod tests {
     #[test]
     fn only_tests_are_counted_as_passed_and_every_failure_as_failed() {
         let mut report = Report::default();
-        let ended = |passed| Ended { test: "a".to_owned(), passed, took: Duration::ZERO };
+        let ended =
+            |passed| Ended { test: "a".to_owned(), passed, took: Duration::ZERO, log: None };
         report.test("program", &ended(true));
         report.step("a check", "command", || Ok(()));
         assert_eq!((report.passed, report.failed.len()), (1, 0));
