@@ -20,6 +20,7 @@ mod ledger;
 mod limits;
 mod logins;
 mod matrix;
+mod operations;
 mod order;
 mod orphans;
 mod own;

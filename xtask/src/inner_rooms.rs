@@ -34,5 +34,6 @@ pub const INNER_ORDER: &[(&str, &[&str])] = &[(
         "web_sessions",
         "boot",
         "maintain",
+        "backup",
     ],
 )];

@@ -16,6 +16,7 @@ mod inner_rooms;
 mod laws;
 mod leftovers;
 mod map;
+mod operations;
 mod packages;
 mod peers;
 mod postgres;

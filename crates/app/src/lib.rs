@@ -114,6 +114,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Prompts(prompts) => commands::prompts::run(&prompts, environment),
         Command::Login(login) => commands::login::login(&login, environment),
         Command::Logout(logout) => commands::login::logout(&logout, environment),
+        Command::Backup(backup) => commands::backup::backup(&backup, environment),
         Command::Audit(audit) => commands::maintain::audit(&audit, environment),
         Command::Key(key) => commands::maintain::key(&key, environment),
         Command::Secret(secret) => commands::secret::run(&secret, environment),

@@ -50,7 +50,8 @@ pub(crate) fn add_audit(policy: &mut SandboxPolicy, audit: &AuditSettings) {
         Some(AuditExport::Lines(LineExport::File(file))) => Some(file.clone()),
         _ => None,
     };
-    policy.never.extend(export.into_iter().chain(audit.anchor.clone()).map(absolute_path));
+    let kept = audit.anchor.iter().chain(&audit.archive).cloned();
+    policy.never.extend(export.into_iter().chain(kept).map(absolute_path));
 }
 
 /// Policies say who may use what: no server is to change them.

@@ -19,7 +19,7 @@ const TOO_LARGE: i32 = -31004;
 const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
 const RUNTIME_GONE: i32 = -31012;
-/// The call would not be in the audit log, and everything has to be (`--audit-required`).
+/// The call would not be in the audit log, and everything has to be (`--audit-full refuse` or `block`).
 const NOT_RECORDED: i32 = -31014;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
@@ -145,7 +145,7 @@ pub(crate) enum CallError {
     SessionEnded { may_have_run: bool },
     #[error(
         "the call cannot be recorded in the audit log, and Trunkline runs nothing unrecorded \
-         (--audit-required); the call did not run, try again later"
+         (--audit-full, --audit-required); the call did not run, try again later"
     )]
     NotRecorded,
     #[error(

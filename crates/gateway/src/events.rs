@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::limits::{BLOCKED_CALLS, BLOCKED_LOOK};
 use crate::lock::{Mutex, rank};
 use crate::policy::PolicyRefusal;
 
@@ -151,6 +152,19 @@ pub struct EventSink {
     refused: Arc<Mutex<HashMap<RefusedKind, u64>, rank::RefusedCounts>>,
     /// While it is true, nothing that would have to be recorded may run.
     is_stuck: Option<Arc<AtomicBool>>,
+    /// Requests that may not run now wait a while.
+    waits: bool,
+    /// One place for each request that waits.
+    places: Arc<Semaphore>,
+}
+
+/// May a request run that has to be recorded?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordRoom {
+    Yes,
+    /// Not now: it waits.
+    Later,
+    No,
 }
 
 impl EventSink {
@@ -158,7 +172,11 @@ impl EventSink {
     pub fn new(capacity: usize) -> (Self, mpsc::Receiver<Event>) {
         let (queue, receiver) = mpsc::channel(capacity.max(1));
         let refused = Arc::new(Mutex::new(HashMap::new()));
-        (Self { queue, lost: Arc::default(), refused, is_stuck: None }, receiver)
+        let places = Arc::new(Semaphore::new(BLOCKED_CALLS));
+        (
+            Self { queue, lost: Arc::default(), refused, is_stuck: None, waits: false, places },
+            receiver,
+        )
     }
 
     /// Requests are refused while this is true, and while the queue is more than half full: what cannot be
@@ -168,8 +186,33 @@ impl EventSink {
         Self { is_stuck: Some(is_stuck), ..self }
     }
 
-    /// May a request run that has to be recorded?
-    pub(crate) fn may_run(&self) -> bool {
+    /// Requests that would be refused wait for a while instead.
+    #[must_use]
+    pub fn waiting(self) -> Self {
+        Self { waits: true, ..self }
+    }
+
+    pub(crate) fn room(&self) -> RecordRoom {
+        match (self.may_run(), self.waits) {
+            (true, _) => RecordRoom::Yes,
+            (false, true) => RecordRoom::Later,
+            (false, false) => RecordRoom::No,
+        }
+    }
+
+    /// A place among the requests that wait, if one is free.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Returns when requests may run again.
+    pub(crate) async fn until_room(&self) {
+        while !self.may_run() {
+            tokio::time::sleep(BLOCKED_LOOK).await;
+        }
+    }
+
+    fn may_run(&self) -> bool {
         // Relaxed: a flag alone; nothing is read because of it.
         let is_stuck = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed) || !self.has_room();
         !self.is_stuck.as_ref().is_some_and(is_stuck)
@@ -256,6 +299,9 @@ mod tests {
         (0..5).for_each(|_| sink.put(refusal("a")));
         assert!(!sink.may_run(), "more than half full");
         assert!(events.try_recv().is_ok() && sink.may_run());
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(sink.room(), RecordRoom::No);
+        assert_eq!(sink.waiting().room(), RecordRoom::Later);
     }
 
     #[test]

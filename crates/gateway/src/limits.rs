@@ -331,6 +331,14 @@ pub(crate) const KEPT_STREAMS_BYTES: usize = 4 * 1024 * 1024;
 /// something is told so instead of waiting.
 pub(crate) const AWAY_SECONDS: u32 = 60;
 
+/// How long a request waits for room in the audit log before it is refused (`--audit-full block`).
+// Below the minute after which many clients give up.
+pub(crate) const BLOCKED: Duration = Duration::from_secs(30);
+/// Between two looks whether there is room.
+pub(crate) const BLOCKED_LOOK: Duration = Duration::from_millis(50);
+/// So many requests wait for it: each is held in memory.
+pub(crate) const BLOCKED_CALLS: usize = 1_024;
+
 /// HTTP sessions; those of one caller, so that nobody ends the idle sessions of others; and the seconds after
 /// which one that does nothing is over.
 pub(crate) const SESSIONS: usize = 10_000;

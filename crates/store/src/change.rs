@@ -1,11 +1,11 @@
 //! Changes that are made together or not at all, with the audit records that tell of them.
 
-use crate::audit::{self, AuditKey, NewAudit};
+use crate::audit::{self, AuditAppend, AuditKey, NewAudit};
 use crate::error::StoreError;
 use crate::records::{CredentialRecord, GrantRecord, KeyRecord, PinsRecord, ServerRecord};
 use crate::records::{PolicyRecord, SkillRecord, ToolSkillsRecord};
 use crate::records::{credential, grant, key, pins, policy, server, setting, skill};
-use crate::session::Session;
+use crate::session::{PlannedStatement, Session};
 
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -88,6 +88,7 @@ pub struct Committed {
     pub last_audit: i64,
 }
 
+/// Makes the changes, appends the records, and ends the transaction.
 pub(crate) async fn commit(
     session: &mut Session,
     changes: Vec<Change>,
@@ -95,25 +96,35 @@ pub(crate) async fn commit(
     keys: &[AuditKey],
 ) -> Result<Committed, StoreError> {
     let is_change = !changes.is_empty();
+    let mut planned = Vec::new();
     for change in changes {
-        apply(session, change).await?;
+        match change {
+            // These ask nothing first: they go together, in the trip of whatever follows.
+            Change::InsertServer(record) => planned.push(server::insert(record)),
+            Change::PutCredential(record) => planned.push(credential::put(record)),
+            other => {
+                session.make(std::mem::take(&mut planned)).await?;
+                apply(session, other).await?;
+            }
+        }
     }
     if is_change {
-        session.tell().await?;
+        let plan = |statement| PlannedStatement { statement, nothing: None };
+        planned.extend(session.tell_statements().into_iter().map(plan));
     }
-    // Last, because replicas do this one after the other.
-    let last_audit = audit::append(session, audit, keys).await?;
+    let append = AuditAppend { first: planned, records: audit, mark: None };
+    let last_audit = audit::append(session, append, keys).await?;
     Ok(Committed { last_audit })
 }
 
 async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> {
     match change {
-        Change::InsertServer(record) => server::insert(session, record).await,
+        Change::InsertServer(record) => session.make(vec![server::insert(record)]).await,
         Change::UpdateServer { record, expected } => {
             server::update(session, record, expected).await
         }
         Change::DeleteServer { id, expected } => server::delete(session, &id, expected).await,
-        Change::PutCredential(record) => credential::put(session, record).await,
+        Change::PutCredential(record) => session.make(vec![credential::put(record)]).await,
         Change::DeleteCredential { owner, name } => {
             credential::delete(session, &owner, &name).await
         }

@@ -6,6 +6,7 @@
 mod audit;
 mod change;
 mod changes;
+mod dump;
 mod error;
 mod limits;
 mod postgres;
@@ -23,7 +24,9 @@ pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention, A
 pub use audit::{NewAudit, PrunedAudit, TextMatch};
 pub use change::{Change, Committed};
 pub use changes::Changes;
+pub use dump::{Dumped, DumpedTable};
 pub use error::StoreError;
 pub use records::*;
 pub use store::{Store, StoreOptions};
 pub use url::{StoreUrl, UrlError};
+pub use value::Cell;

@@ -121,6 +121,7 @@ queries! {
     write put_setting[name](value: Vec<u8>) -> () = setting::put;
     /// Replaces the value if it is still the old one. False: it is not.
     write replace_setting[name](old: Vec<u8>, new: Vec<u8>) -> bool = setting::replace;
+    write remove_setting[name]() -> () = setting::remove;
     /// Returns what is there afterwards: this value, or that of whoever was first.
     write put_setting_if_absent[name](value: Vec<u8>) -> Vec<u8> = setting::put_if_absent;
 
@@ -154,9 +155,13 @@ impl Store {
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let page = self.servers(&after, PAGE).await?;
+            let is_last = page.len() < PAGE;
             let Some(last) = page.last() else { return Ok(all) };
             after.clone_from(&last.name);
             all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
         }
     }
 

@@ -1,13 +1,19 @@
 //! The store as the control plane sees it: one handle, whatever database is behind it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention};
+use crate::audit::{
+    self, AuditAppend, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditRetention,
+};
 use crate::audit::{AuditVerdict, NewAudit, PrunedAudit};
 use crate::change::{self, Change, Committed};
 use crate::changes::Changes;
+use crate::dump::{self, Dumped};
 use crate::error::StoreError;
+use crate::limits::{DUMP, OPERATION};
 use crate::postgres::Pool;
+use crate::schema::SchemaGoal;
 use crate::session::{Doing, Session, TransactionMode};
 use crate::sqlite::Worker;
 use crate::url::{StoreLocation, StoreUrl};
@@ -37,10 +43,63 @@ impl Store {
     /// Opens the database and brings it to the schema of this version.
     pub async fn open(url: &StoreUrl, options: StoreOptions) -> Result<Self, StoreError> {
         let backend = match &url.0 {
-            StoreLocation::Sqlite(path) => Backend::Sqlite(Worker::open(path.clone()).await?),
-            StoreLocation::Postgres(address) => Backend::Postgres(Pool::open(address).await?),
+            StoreLocation::Sqlite(path) => {
+                Backend::Sqlite(Worker::open(path.clone(), SchemaGoal::Current).await?)
+            }
+            StoreLocation::Postgres(address) => {
+                Backend::Postgres(Pool::open(address, SchemaGoal::Current).await?)
+            }
         };
         Ok(Self { backend, keys: options.audit_keys.into() })
+    }
+
+    /// Opens a store that is there, and leaves its schema as it is, whatever older version made it.
+    pub async fn open_as_it_is(url: &StoreUrl, options: StoreOptions) -> Result<Self, StoreError> {
+        let backend = match &url.0 {
+            StoreLocation::Sqlite(path) => {
+                Backend::Sqlite(Worker::open(path.clone(), SchemaGoal::AsItIs).await?)
+            }
+            StoreLocation::Postgres(address) => {
+                Backend::Postgres(Pool::open(address, SchemaGoal::AsItIs).await?)
+            }
+        };
+        Ok(Self { backend, keys: options.audit_keys.into() })
+    }
+
+    /// All that the store holds, in one state, to `take`. Others go on working with it. The version of its schema.
+    pub async fn dump(
+        &self,
+        mut take: impl FnMut(Dumped) -> Result<(), String> + Send + 'static,
+    ) -> Result<i64, StoreError> {
+        self.run(DUMP, TransactionMode::Read, move |session| {
+            Box::pin(async move { dump::read(session, &mut take).await })
+        })
+        .await
+    }
+
+    /// Makes a store of what `give` gives, all of it or nothing: where there is none yet. `version`: the schema of what
+    /// is given. How many rows were written.
+    pub async fn restore(
+        url: &StoreUrl,
+        version: i64,
+        mut give: impl FnMut() -> Result<Option<Dumped>, String> + Send + 'static,
+    ) -> Result<u64, StoreError> {
+        let backend = match &url.0 {
+            StoreLocation::Sqlite(path) => {
+                Backend::Sqlite(Worker::open(path.clone(), SchemaGoal::New).await?)
+            }
+            StoreLocation::Postgres(address) => {
+                Backend::Postgres(Pool::open(address, SchemaGoal::New).await?)
+            }
+        };
+        let store = Self { backend, keys: Vec::new().into() };
+        let written = store
+            .run(DUMP, TransactionMode::Write, move |session| {
+                Box::pin(async move { dump::write(session, version, &mut give).await })
+            })
+            .await;
+        store.close().await;
+        written
     }
 
     /// Waits until what was asked before is done and all is closed. Later calls fail.
@@ -78,6 +137,33 @@ impl Store {
         Ok(self.commit(Vec::new(), records).await?.last_audit)
     }
 
+    /// Appends the records and puts the mark, a setting that says how far their writer is: both or neither. Returns
+    /// the number of the last record.
+    pub async fn append_marked_audit(
+        &self,
+        records: Vec<NewAudit>,
+        mark: (String, Vec<u8>),
+    ) -> Result<i64, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.write(move |session| {
+            let append = AuditAppend { records, mark: Some(mark), ..AuditAppend::default() };
+            Box::pin(async move { audit::append(session, append, &keys).await })
+        })
+        .await
+    }
+
+    /// How the database goes about such a query, line by line in its own words: whether it reads an index or all.
+    pub async fn explain_audit(
+        &self,
+        filter: AuditFilter,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        self.read(move |session| {
+            Box::pin(async move { audit::explain(session, filter, limit).await })
+        })
+        .await
+    }
+
     /// Newest first.
     pub async fn audit(
         &self,
@@ -100,6 +186,18 @@ impl Store {
     pub async fn audit_checkpoint(&self) -> Result<Option<AuditHead>, StoreError> {
         let keys = Arc::clone(&self.keys);
         self.read(|session| Box::pin(async move { audit::checkpoint(session, &keys).await })).await
+    }
+
+    /// The first and the last of the records that `prune_audit` would remove next.
+    pub async fn prunable_audit(
+        &self,
+        retention: AuditRetention,
+    ) -> Result<Option<(i64, i64)>, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.read(move |session| {
+            Box::pin(async move { audit::prunable(session, retention, &keys).await })
+        })
+        .await
     }
 
     /// Removes some of the oldest records. `None`: none can go.
@@ -152,24 +250,25 @@ impl Store {
         &self,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(TransactionMode::Read, operation).await
+        self.run(OPERATION, TransactionMode::Read, operation).await
     }
 
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(TransactionMode::Write, operation).await
+        self.run(OPERATION, TransactionMode::Write, operation).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
+        limit: Duration,
         mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
         match &self.backend {
             Backend::Sqlite(worker) => worker.run(mode, operation).await,
-            Backend::Postgres(pool) => pool.run(mode, operation).await,
+            Backend::Postgres(pool) => pool.run(limit, mode, operation).await,
         }
     }
 }

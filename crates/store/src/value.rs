@@ -10,6 +10,37 @@ pub(crate) enum Value {
     Bytes(Vec<u8>),
 }
 
+/// One value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Value> for Cell {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(value) => Self::Int(value),
+            Value::Text(text) => Self::Text(text),
+            Value::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+}
+
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Int(value) => Self::Int(value),
+            Cell::Text(text) => Self::Text(text),
+            Cell::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+}
+
 impl From<i64> for Value {
     fn from(value: i64) -> Self {
         Self::Int(value)
@@ -67,6 +98,10 @@ impl Row {
         Self(values.into_iter())
     }
 
+    pub(crate) fn cells(self) -> Vec<Cell> {
+        self.0.map(Cell::from).collect()
+    }
+
     pub(crate) fn int(&mut self) -> Result<i64, StoreError> {
         match self.0.next() {
             Some(Value::Int(value)) => Ok(value),
@@ -88,6 +123,14 @@ impl Row {
 
     pub(crate) fn text(&mut self) -> Result<String, StoreError> {
         match self.0.next() {
+            Some(Value::Text(value)) => Ok(value),
+            other => Err(unexpected("a text", other.as_ref())),
+        }
+    }
+
+    /// Behind so many columns of any kind.
+    pub(crate) fn text_at(&mut self, column: usize) -> Result<String, StoreError> {
+        match self.0.nth(column) {
             Some(Value::Text(value)) => Ok(value),
             other => Err(unexpected("a text", other.as_ref())),
         }

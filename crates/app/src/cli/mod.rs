@@ -36,9 +36,9 @@ pub(crate) use own::{
     ToolsCommand, Undo,
 };
 pub(crate) use platform::{
-    Audit, AuditCommand, AuditFlags, ExportAudit, IssuerFlags, KeyArgs, KeyCommand,
-    MaintenanceArgs, ModelFlags, PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
-    StoreArgs,
+    Audit, AuditCommand, AuditFlags, Backup, BackupCommand, ExportAudit, ExportFormat, IssuerFlags,
+    KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags, PlatformFlags, RemoveSecret, Secret,
+    SecretCommand, SetSecret, StoreArgs, VerifyAudit,
 };
 pub(crate) use policy::{PolicyArgs, PolicyCommand, TestPolicies};
 pub(crate) use remote::{
@@ -157,6 +157,8 @@ pub(crate) enum Command {
     Man(Man),
     /// The audit log of a platform
     Audit(Audit),
+    /// Backups of a platform's store: write, check, restore
+    Backup(Backup),
     /// The key that seals the secrets of a platform
     Key(KeyArgs),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use trunkline_catalog::config::LimitRules;
-use trunkline_control::audit::AuditExport;
+use trunkline_control::audit::{AuditExport, AuditFull};
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
-use super::values::{age, interval, moment, stale, store, url, variable};
+use super::values::{age, disk_size, interval, moment, stale, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
 /// health and an audit log.
@@ -62,9 +62,22 @@ pub(crate) struct PlatformFlags {
 /// What becomes of the audit log.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AuditFlags {
-    /// Refuse calls that cannot be recorded in the audit log [default: they run, and are counted]
+    /// What becomes of calls while the store takes no audit records and the spool is full: `drop` (they run, and their
+    /// records are counted as lost), `block` (they wait up to 30 s) or `refuse` [default: `drop`]
+    #[arg(
+        long, value_name = "POLICY", value_parser = AuditFull::parse, help_heading = "Platform",
+        conflicts_with = "audit_required"
+    )]
+    pub(crate) audit_full: Option<AuditFull>,
+    /// Short for `--audit-full refuse`
     #[arg(long, help_heading = "Platform")]
     pub(crate) audit_required: bool,
+    /// How much of the audit log may wait in the data directory while the store is slow or away; 0: nothing
+    #[arg(
+        long, value_name = "SIZE", value_parser = disk_size, default_value = "256MiB",
+        help_heading = "Platform"
+    )]
+    pub(crate) audit_spool: usize,
     /// Remove records of the audit log that are older (90d, 12h) [default: they are kept for ever]
     #[arg(long, value_name = "TIME", value_parser = age, help_heading = "Platform")]
     pub(crate) audit_keep: Option<Duration>,
@@ -74,6 +87,9 @@ pub(crate) struct AuditFlags {
         help_heading = "Platform"
     )]
     pub(crate) audit_keep_records: Option<i64>,
+    /// … and write them to files in DIR before: `audit verify --archive DIR` proves them whole
+    #[arg(long, value_name = "DIR", help_heading = "Platform")]
+    pub(crate) audit_archive: Option<PathBuf>,
     /// Note the end of the audit log in FILE each minute: `audit verify --anchor FILE` finds a store that was
     /// set back
     #[arg(long, value_name = "FILE", help_heading = "Platform")]
@@ -184,6 +200,9 @@ pub(crate) struct VerifyAudit {
     /// Compare with the end that `serve --audit-anchor FILE` noted last
     #[arg(long, value_name = "FILE")]
     pub(crate) anchor: Option<PathBuf>,
+    /// Read the files that `serve --audit-archive DIR` has written, too: do they lead to the records in the store?
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) at: MaintenanceArgs,
 }
@@ -198,9 +217,57 @@ pub(crate) struct ExportAudit {
     /// Before this time
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) until: Option<i64>,
+    /// `ndjson` (as they are over REST) or `csv` (with a first line of names)
+    #[arg(long, value_name = "FORMAT", value_parser = ExportFormat::parse, default_value = "ndjson")]
+    pub(crate) format: ExportFormat,
     /// Into FILE, which must not exist [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Go on behind the last record of FILE, if there is one: after an interruption, or each day
+    #[arg(long, requires = "output")]
+    pub(crate) resume: bool,
+}
+
+/// How exported records are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExportFormat {
+    Ndjson,
+    Csv,
+}
+
+impl ExportFormat {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ndjson" => Ok(Self::Ndjson),
+            "csv" => Ok(Self::Csv),
+            _ => Err("must be ndjson or csv".to_owned()),
+        }
+    }
+}
+
+/// `trunkline backup …`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Backup {
+    #[command(subcommand)]
+    pub(crate) command: BackupCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Write all that the store holds to FILE, while `serve` runs or not, and read it again
+    Create(BackupFile),
+    /// Is FILE a whole backup, and what is in it?
+    Verify(BackupFile),
+    /// Make a store of FILE where there is none yet, of either kind, and check it
+    Restore(BackupFile),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BackupFile {
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: MaintenanceArgs,
 }
 
 /// `trunkline key …`

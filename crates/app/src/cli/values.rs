@@ -153,6 +153,23 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600 * 1000);
 
 /// `1048576`, `512K`, `64M`, `1G`.
 pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    size(text)?
+        .filter(|bytes| (SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(bytes))
+        .ok_or_else(|| "must lie between 1K and 2G".to_owned())
+}
+
+/// What may lie on a disk: nothing, or at least some records.
+pub(super) fn disk_size(text: &str) -> Result<usize, String> {
+    size(text)?
+        .filter(|&bytes| bytes == 0 || (SMALLEST_SPOOL..=LARGEST_SPOOL).contains(&bytes))
+        .ok_or_else(|| "must be 0 or lie between 1M and 1024G".to_owned())
+}
+
+const SMALLEST_SPOOL: usize = 1 << 20;
+const LARGEST_SPOOL: usize = 1 << 40;
+
+/// `None`: more than there can be.
+fn size(text: &str) -> Result<Option<usize>, String> {
     let bare = text.trim_end_matches("iB").trim_end_matches('B');
     let (number, factor) = match bare.char_indices().last() {
         Some((at, 'k' | 'K')) => (bare.get(..at), 1 << 10),
@@ -161,11 +178,9 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
         _ => (Some(bare), 1),
     };
     let number: Option<usize> = number.and_then(|number| number.parse().ok());
-    number
-        .ok_or_else(|| "not a number of bytes (such as 1048576, 512K or 64M)".to_owned())?
-        .checked_mul(factor)
-        .filter(|bytes| (SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(bytes))
-        .ok_or_else(|| "must lie between 1K and 2G".to_owned())
+    let number =
+        number.ok_or_else(|| "not a number of bytes (such as 1048576, 512K or 64M)".to_owned())?;
+    Ok(number.checked_mul(factor))
 }
 
 const SMALLEST_MESSAGE: usize = 1 << 10;

@@ -1,18 +1,15 @@
-//! `trunkline audit verify`, `audit export` and `trunkline key rotate`: maintenance of a platform's store.
+//! `trunkline audit verify` and `trunkline key rotate`: maintenance of a platform's store.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde_json::json;
-use trunkline_control::api::handle::audit_json;
-use trunkline_control::audit::AuditAnchor;
+use trunkline_control::audit::{ArchivedAudit, AuditAnchor, AuditArchive};
 use trunkline_control::secrets::KeySource;
-use trunkline_control::services::{AuditSpan, change_key, export_audit, verify_audit};
-use trunkline_store::{AuditRecord, AuditVerdict};
+use trunkline_control::services::{audit_checkpoint, change_key, verify_audit};
+use trunkline_store::AuditVerdict;
 
-use crate::cli::{Audit, AuditCommand, ExportAudit, KeyArgs, KeyCommand, MaintenanceArgs};
+use crate::cli::{Audit, AuditCommand, KeyArgs, KeyCommand, MaintenanceArgs, VerifyAudit};
+use crate::commands::audit_export::export;
 use crate::commands::platform::PlatformPaths;
 use crate::commands::runtime::{block_on, broke};
 use crate::environment::Environment;
@@ -20,60 +17,46 @@ use crate::{FAILED, OK, USAGE, console};
 
 pub(crate) fn audit(audit: &Audit, environment: &Environment) -> u8 {
     match &audit.command {
-        AuditCommand::Verify(asked) => verify(&asked.at, asked.anchor.as_deref(), environment),
+        AuditCommand::Verify(asked) => verify(asked, environment),
         AuditCommand::Export(asked) => export(asked, environment),
     }
 }
 
-/// Records as REST shows them, one a line.
-fn export(asked: &ExportAudit, environment: &Environment) -> u8 {
-    let kept = match PlatformPaths::at(&asked.place, environment) {
-        Ok(kept) => kept,
-        Err(what) => return console::problem(&format!("error: {what}\n"), USAGE),
-    };
-    let file = asked.output.as_ref().map(|path| {
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        made.map_err(|error| format!("error: {}: {error}\n", path.display()))
-    });
-    let mut file = match file.transpose() {
-        Ok(file) => file,
-        Err(what) => return console::problem(&what, FAILED),
-    };
-    let mut code = OK;
-    let take = |records: &[AuditRecord]| {
-        let lines: String = records.iter().map(|it| format!("{}\n", audit_json(it))).collect();
-        code = match &mut file {
-            None => console::out(&lines),
-            Some(file) => match file.write_all(lines.as_bytes()) {
-                Ok(()) => OK,
-                Err(error) => console::problem(&format!("error: {error}\n"), FAILED),
-            },
-        };
-        code == OK
-    };
-    let span = AuditSpan { since: asked.since, until: asked.until };
-    match block_on(export_audit(&kept.store, &kept.key, span, take)) {
-        Ok(Ok(())) => code,
-        Ok(Err(error)) => console::problem(&format!("error: {error}\n"), FAILED),
-        Err(error) => broke(&error),
-    }
-}
-
-fn verify(wanted: &MaintenanceArgs, anchor: Option<&Path>, environment: &Environment) -> u8 {
-    with(wanted, environment, async |kept| {
-        let anchor = anchor.map(AuditAnchor::read).transpose()?;
+fn verify(asked: &VerifyAudit, environment: &Environment) -> u8 {
+    with(&asked.at, environment, async |kept| {
+        let anchor = asked.anchor.as_deref().map(AuditAnchor::read).transpose()?;
         let verdict = verify_audit(&kept.store, &kept.key, anchor).await;
         let verdict = verdict.map_err(|it| it.to_string())?;
         let (code, words, told) = match verdict {
             AuditVerdict::Verified { first, records, last_hash } => {
+                let archived = match &asked.archive {
+                    Some(dir) => verify_archive(&kept, dir).await?,
+                    None => None,
+                };
                 let hash: String = last_hash.iter().map(|byte| format!("{byte:02x}")).collect();
                 let removed = match first {
                     1 => String::new(),
                     first => format!(" ({} before them were removed by retention)", first - 1),
                 };
-                let words =
-                    format!("{records} records, all as they were written{removed}\nlast: {hash}\n");
-                let told = json!({"verified": true, "first": first, "records": records, "last_hash": hash});
+                let in_archive = archived.map_or(String::new(), |archived| {
+                    let ArchivedAudit { first, last } = archived;
+                    format!(
+                        "the archive has records {first} to {}, all as they were written\n",
+                        last.seq
+                    )
+                });
+                let words = format!(
+                    "{in_archive}{records} records, all as they were written{removed}\nlast: {hash}\n"
+                );
+                let archive = archived
+                    .map(|archived| json!({"first": archived.first, "last": archived.last.seq}));
+                let told = match archive {
+                    None => {
+                        json!({"verified": true, "first": first, "records": records, "last_hash": hash})
+                    }
+                    Some(archive) => json!({"verified": true, "first": first, "records": records,
+                        "last_hash": hash, "archive": archive}),
+                };
                 (OK, words, told)
             }
             AuditVerdict::Broken { seq, why } => {
@@ -83,6 +66,12 @@ fn verify(wanted: &MaintenanceArgs, anchor: Option<&Path>, environment: &Environ
         };
         Ok((code, words, told))
     })
+}
+
+/// The files that retention has written, up to what the store has removed last.
+async fn verify_archive(kept: &PlatformPaths, dir: &Path) -> Result<Option<ArchivedAudit>, String> {
+    let end = audit_checkpoint(&kept.store, &kept.key).await.map_err(|it| it.to_string())?;
+    AuditArchive::verify(dir, end).map_err(|why| format!("the archive: {why}"))
 }
 
 pub(crate) fn key(key: &KeyArgs, environment: &Environment) -> u8 {

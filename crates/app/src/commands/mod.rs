@@ -1,5 +1,7 @@
 //! One module per command, and what several of them share.
 
+mod audit_export;
+pub(crate) mod backup;
 pub(crate) mod cache;
 pub(crate) mod call;
 pub(crate) mod check;

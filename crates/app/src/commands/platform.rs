@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use trunkline_catalog::config::SandboxProfile;
 use trunkline_control::access::{CertificateRole, CertificateRoles, WithoutToken};
 use trunkline_control::api::handle::{Api, audit_json};
-use trunkline_control::audit::{AuditExport, AuditKeep};
+use trunkline_control::audit::{AuditExport, AuditFull, AuditKeep};
 use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::{Llm, SecondOpinions};
@@ -102,11 +102,16 @@ pub(super) fn settings(
         connected_clients: ConnectedClients::default(),
         public_url: public(&flags.issuer, address, admission.base),
         audit: AuditSettings {
-            is_required: flags.audit.audit_required,
+            full: match flags.audit.audit_required {
+                true => AuditFull::Refuse,
+                false => flags.audit.audit_full.unwrap_or_default(),
+            },
+            spool: flags.audit.audit_spool as u64,
             keep: AuditKeep {
                 age: flags.audit.audit_keep,
                 records: flags.audit.audit_keep_records,
             },
+            archive: flags.audit.audit_archive.clone(),
             anchor: flags.audit.audit_anchor.clone(),
             export: export(&flags.audit, environment)?,
         },
@@ -320,6 +325,9 @@ impl PendingPlatform {
         }
         let (sink, events) = EventSink::new(EVENTS);
         let sink = match plane.audit_gate() {
+            Some(is_stuck) if plane.settings().audit.full == AuditFull::Block => {
+                sink.required(is_stuck).waiting()
+            }
             Some(is_stuck) => sink.required(is_stuck),
             None => sink,
         };

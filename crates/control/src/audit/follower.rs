@@ -14,6 +14,7 @@ use trunkline_store::{
 };
 
 use super::anchor::AuditAnchor;
+use super::archive::AuditArchive;
 use super::destination::AuditExport;
 use super::otlp_logs::{BATCH, BatchResult, OtlpLogs};
 use crate::clock;
@@ -25,6 +26,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const ANCHOR: Duration = Duration::from_secs(60);
 /// Between two removals of what is too old.
 const PRUNE: Duration = Duration::from_secs(60 * 60);
+/// The lease of the replica that removes.
+const PRUNING: &str = "audit.prune";
 /// How long a collector may take for the last records at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Records that are read at once.
@@ -44,6 +47,8 @@ pub struct AuditKeep {
 pub(crate) struct AuditFollower {
     pub(crate) store: Store,
     pub(crate) keep: AuditKeep,
+    /// Where records go that are removed from the store.
+    pub(crate) archive: Option<AuditArchive>,
     pub(crate) anchor: Option<AuditAnchor>,
     pub(crate) export: Option<AuditExport>,
     pub(crate) render: RenderRecord,
@@ -76,7 +81,7 @@ impl AuditFollower {
         loop {
             let now = Instant::now();
             if prune_at <= now {
-                this.tell(&mut progress, this.prune().await.map_err(|it| it.to_string()));
+                this.tell(&mut progress, this.prune().await);
                 prune_at = now + PRUNE;
             }
             let is_anchored = anchor_at <= now;
@@ -272,7 +277,41 @@ impl AuditFollower {
         Ok(records)
     }
 
-    async fn prune(&self) -> Result<(), StoreError> {
+    /// A bounded part after the other. How many went, and the last of them.
+    async fn prune_parts(
+        &self,
+        retention: AuditRetention,
+    ) -> Result<(u64, Option<AuditHead>), String> {
+        let (mut removed, mut last) = (0, None);
+        while let Some((first, until)) =
+            self.store.prunable_audit(retention).await.map_err(words)?
+        {
+            if let Some(archive) = &self.archive {
+                let records = self.records(first, until).await.map_err(words)?;
+                let archive = archive.clone();
+                let kept = tokio::task::spawn_blocking(move || archive.keep(&records));
+                in_words("the archive", kept.await)?;
+            }
+            let part = AuditRetention { upto: Some(until), ..retention };
+            let Some(pruned) = self.store.prune_audit(part).await.map_err(words)? else { break };
+            removed += pruned.removed;
+            last = Some(pruned.last);
+        }
+        Ok((removed, last))
+    }
+
+    /// All of these, the oldest first.
+    async fn records(&self, first: i64, until: i64) -> Result<Vec<AuditRecord>, StoreError> {
+        let (mut all, mut at) = (Vec::new(), first - 1);
+        while at < until {
+            let next = until.min(at + PAGE);
+            all.extend(self.page(at, next).await?);
+            at = next;
+        }
+        Ok(all)
+    }
+
+    async fn prune(&self) -> Result<(), String> {
         if self.keep == AuditKeep::default() {
             return Ok(());
         }
@@ -280,16 +319,16 @@ impl AuditFollower {
         let retention = AuditRetention {
             before: age.map(|age| clock::now().saturating_sub(age)),
             records: self.keep.records,
+            upto: None,
         };
-        let (mut removed, mut last) = (0, None);
-        while let Some(pruned) = self.store.prune_audit(retention).await? {
-            removed += pruned.removed;
-            last = Some(pruned.last);
-            if !pruned.is_partial {
-                break;
-            }
+        // One replica at a time: what one archives another must not have removed.
+        let holder = hex::encode(crate::access::random::<8>().unwrap_or_default());
+        if !self.store.take_lease(PRUNING, &holder, PRUNE).await.map_err(words)? {
+            return Ok(());
         }
-        let Some(last) = last else { return Ok(()) };
+        let pruned = self.prune_parts(retention).await;
+        drop(self.store.end_lease(PRUNING, &holder).await);
+        let (removed, Some(last)) = pruned? else { return Ok(()) };
         let hash: String = last.hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let detail =
             format!("{removed} records up to number {} were removed; its hash: {hash}", last.seq);
@@ -301,7 +340,7 @@ impl AuditFollower {
             detail: Some(detail),
             ..NewAudit::default()
         };
-        self.store.append_audit(vec![record]).await.map(drop)
+        self.store.append_audit(vec![record]).await.map(drop).map_err(words)
     }
 
     /// Once, when it begins and when it is over.
@@ -331,6 +370,11 @@ fn first(export: &AuditExport, newest: i64) -> i64 {
         );
     }
     last.min(newest)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a way to name it in `map_err`")]
+fn words(error: StoreError) -> String {
+    error.to_string()
 }
 
 fn in_words(

@@ -1,38 +1,53 @@
-//! `Log`: where records go. The store is one, tests have another.
+//! `AuditLog`: where records go. The store is one, tests have another.
 
 use std::fmt::Debug;
 use std::pin::Pin;
 
-use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
+use trunkline_store::{NewAudit, Store, StoreError};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-pub trait AuditLog: Debug + Send + Sync {
-    /// All of them, in this order and one behind the other, or none.
-    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>>;
-
-    /// Are these, in this order, among the newest? Asked when it is uncertain whether they were
-    /// written.
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>>;
+/// How far a writer is: so many of its records, counted from its first one, are in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditMark {
+    pub writer: String,
+    pub until: u64,
 }
 
-/// How far back a batch is looked for: replicas may have written since.
-const NEWEST: usize = 1_000;
+pub trait AuditLog: Debug + Send + Sync {
+    /// All of them, in this order and one behind the other, and the mark; or nothing.
+    fn append(
+        &self,
+        records: Vec<NewAudit>,
+        mark: AuditMark,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// How many records of this writer are in the log. Asked when it starts, and when it is uncertain whether
+    /// something was written.
+    fn mark<'a>(&'a self, writer: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
+}
+
+fn setting_of(writer: &str) -> String {
+    format!("audit.writer.{writer}")
+}
 
 impl AuditLog for Store {
-    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.append_audit(records).await.map(drop) })
+    fn append(
+        &self,
+        records: Vec<NewAudit>,
+        AuditMark { writer, until }: AuditMark,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let mark = (setting_of(&writer), until.to_string().into_bytes());
+        Box::pin(async move { self.append_marked_audit(records, mark).await.map(drop) })
     }
 
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn mark<'a>(&'a self, writer: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            let mut newest = self.audit(AuditFilter::default(), NEWEST).await?;
-            newest.reverse();
-            let written: Vec<&NewAudit> = newest.iter().map(|record| &record.what).collect();
-            // What was written is not always what was given.
-            let records: Vec<NewAudit> = records.iter().cloned().map(NewAudit::storable).collect();
-            let mut runs = written.windows(records.len().max(1));
-            Ok(runs.any(|run| run.iter().copied().eq(&records)))
+            let Some(kept) = self.setting(&setting_of(writer)).await? else { return Ok(0) };
+            let until = String::from_utf8(kept).ok().and_then(|text| text.parse().ok());
+            until.ok_or_else(|| StoreError::Corrupt {
+                reason: "it does not say how far a writer of the audit log is".to_owned(),
+            })
         })
     }
 }
@@ -51,11 +66,11 @@ impl LockedLog {
 }
 
 impl AuditLog for LockedLog {
-    fn append(&self, _: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(&self, _: Vec<NewAudit>, _: AuditMark) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(self.refused()))
     }
 
-    fn has<'a>(&'a self, _: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn mark<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(std::future::ready(self.refused()))
     }
 }

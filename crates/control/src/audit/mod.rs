@@ -4,24 +4,32 @@
 //! Changes by admins do not go through here: they are in the same transaction as the change.
 
 mod anchor;
+mod archive;
 mod backlog;
+mod delivery;
 mod destination;
 mod export;
 mod follower;
+mod full;
 mod log;
 mod otlp_logs;
 mod queue;
 mod refusals;
+mod spool;
+mod spooled;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub use anchor::AuditAnchor;
+pub use archive::{ArchivedAudit, AuditArchive};
 pub use backlog::Backlog;
 pub use destination::AuditExport;
 pub use export::LineExport;
 pub(crate) use follower::AuditFollower;
 pub use follower::{AuditKeep, RenderRecord};
-pub use log::{AuditLog, BoxFuture, LockedLog};
+pub use full::AuditFull;
+pub use log::{AuditLog, AuditMark, BoxFuture, LockedLog};
 pub use queue::AuditBounds;
-pub use writer::{Audit, AuditState};
+pub use spool::Spool;
+pub use writer::{Audit, AuditPlaces, AuditState, SpoolState};

@@ -19,7 +19,7 @@ pub struct AuditBounds {
 
 impl Default for AuditBounds {
     fn default() -> Self {
-        Self { waiting: 8_192, refused: 1_024, batch: 512 }
+        Self { waiting: 8_192, refused: 1_024, batch: 2_048 }
     }
 }
 
@@ -127,6 +127,36 @@ impl Queue {
             batch.push(loss(std::mem::take(&mut self.unsaid), now));
         }
         batch
+    }
+
+    /// Records of one transaction.
+    pub(super) fn batch_size(&self) -> u64 {
+        self.bounds.batch.max(1) as u64
+    }
+
+    /// All that wait and are not being written, for a safer place.
+    pub(super) fn take(&mut self, is_last: bool) -> Vec<NewAudit> {
+        let due = self.refusals.due(Some(Instant::now()).filter(|_| !is_last));
+        self.records.extend(due);
+        self.refused = self.refused_out;
+        if self.out == 0 {
+            self.telling = 0;
+        }
+        self.records.drain(..).collect()
+    }
+
+    /// There was no room for these, the newest of those that were taken.
+    pub(super) fn put_back(&mut self, records: Vec<NewAudit>) {
+        self.refused += records.iter().filter(|record| record.outcome == REFUSED).count();
+        for record in records.into_iter().rev() {
+            self.records.push_front(record);
+        }
+    }
+
+    /// So many records that waited elsewhere cannot be written any more.
+    pub(super) fn lose(&mut self, count: u64) {
+        self.lost += count;
+        self.unsaid += count;
     }
 
     pub(super) fn written(&mut self) {

@@ -1,6 +1,7 @@
 //! Records that wait, are lost, or are written twice if nobody looks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -8,13 +9,17 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_store::{AuditFilter, AuditVerdict, NewAudit, Store, StoreError};
 
-use super::{Audit, AuditBounds, AuditLog, AuditState, BoxFuture};
+use super::{
+    Audit, AuditBounds, AuditLog, AuditMark, AuditPlaces, AuditState, BoxFuture, Spool, SpoolState,
+};
 use crate::scratch::Folder;
 
 /// A log that can be told to fail.
 #[derive(Debug, Default)]
 struct Memory {
     written: Mutex<Vec<String>>,
+    /// The mark of the only writer.
+    until: Mutex<u64>,
     mood: Mutex<Mood>,
 }
 
@@ -39,16 +44,24 @@ impl Memory {
 }
 
 impl AuditLog for Memory {
-    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(
+        &self,
+        records: Vec<NewAudit>,
+        mark: AuditMark,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         let mood = *self.mood.lock();
         Box::pin(async move {
             let names = records.into_iter().map(|record| record.action);
+            let write = |names: &mut dyn Iterator<Item = String>| {
+                self.written.lock().extend(names);
+                *self.until.lock() = mark.until;
+            };
             match mood {
-                Mood::Fine => self.written.lock().extend(names),
+                Mood::Fine => write(&mut { names }),
                 Mood::Gone => return Self::gone(),
                 Mood::Hangs => std::future::pending().await,
                 Mood::BreaksOff => {
-                    self.written.lock().extend(names);
+                    write(&mut { names });
                     self.set(Mood::Gone);
                     return Err(StoreError::Uncertain { reason: "broke off".to_owned() });
                 }
@@ -57,16 +70,14 @@ impl AuditLog for Memory {
         })
     }
 
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn mark<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
-            if *self.mood.lock() != Mood::Fine {
+            if *self.mood.lock() == Mood::Gone && !self.written.lock().is_empty() {
                 // The next time it can be asked.
                 self.set(Mood::Fine);
                 return Self::gone();
             }
-            let written = self.written.lock();
-            let names: Vec<_> = records.iter().map(|record| record.action.as_str()).collect();
-            Ok(written.ends_with(&names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>()))
+            Ok(*self.until.lock())
         })
     }
 }
@@ -77,10 +88,14 @@ fn record(action: &str) -> NewAudit {
 
 fn started(waiting: usize) -> (Arc<Memory>, Audit) {
     let log = Arc::new(Memory::default());
-    let bounds = AuditBounds { waiting, refused: 2, batch: 2 };
-    let audit =
-        Audit::start(Arc::clone(&log) as Arc<dyn AuditLog>, bounds, None, &TaskTracker::new());
+    let audit = started_with(&log, waiting, None);
     (log, audit)
+}
+
+fn started_with(log: &Arc<Memory>, waiting: usize, spool: Option<Spool>) -> Audit {
+    let bounds = AuditBounds { waiting, refused: 2, batch: 2 };
+    let places = AuditPlaces { backlog: None, spool };
+    Audit::start(Arc::clone(log) as Arc<dyn AuditLog>, bounds, places, &TaskTracker::new())
 }
 
 async fn closed(audit: &Audit) -> usize {
@@ -95,7 +110,8 @@ async fn records_are_written_in_their_order() {
     }
     assert_eq!(closed(&audit).await, 0);
     assert_eq!(*log.written.lock(), ["a", "b", "c", "d", "e"]);
-    assert_eq!(audit.state(), AuditState { waiting: 0, lost: 0, trouble: None });
+    let spool = SpoolState::default();
+    assert_eq!(audit.state(), AuditState { waiting: 0, lost: 0, trouble: None, spool });
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +162,8 @@ async fn the_end_does_not_wait_for_a_store_that_hangs() {
 
 async fn filled(store: &Store, count: usize) {
     let log: Arc<dyn AuditLog> = Arc::new(store.clone());
-    let audit = Audit::start(log, AuditBounds::default(), None, &TaskTracker::new());
+    let audit =
+        Audit::start(log, AuditBounds::default(), AuditPlaces::default(), &TaskTracker::new());
     for number in 0..count {
         let principal = if number % 2 == 0 { "even" } else { "odd" }.to_owned();
         audit.record(NewAudit {
@@ -165,24 +182,99 @@ async fn what_is_recorded_is_in_the_chain_and_found_again() {
     filled(&store, 1_000).await;
     let verdict = store.verify_audit().await.unwrap();
     assert!(matches!(verdict, AuditVerdict::Verified { records: 1_000, .. }), "{verdict:?}");
-    let newest = store.audit(AuditFilter::default(), 2).await.unwrap();
-    let batch: Vec<_> = newest.into_iter().rev().map(|record| record.what).collect();
-    assert!(AuditLog::has(&store, &batch).await.unwrap());
-    let swapped = [batch[1].clone(), batch[0].clone()];
-    assert!(!AuditLog::has(&store, &swapped).await.unwrap());
+    let newest = store.audit(AuditFilter::default(), 1).await.unwrap();
+    assert_eq!(newest[0].what.action, "999");
 }
 
 #[tokio::test]
-async fn what_was_written_is_recognised_however_it_was_spelt() {
+async fn a_store_says_how_far_each_writer_is() {
     let folder = Folder::new();
     let store = folder.store().await;
-    let records = ["plain", "with\0NUL"].map(|tool| NewAudit {
-        action: "call-tool".to_owned(),
-        tool: Some(tool.to_owned()),
-        ..NewAudit::default()
-    });
-    assert!(!store.has(&records).await.unwrap());
-    store.append(records.to_vec()).await.unwrap();
-    assert!(store.has(&records).await.unwrap());
-    assert!(!store.has(&[records[1].clone(), records[0].clone()]).await.unwrap(), "in this order");
+    let mark = |writer: &str, until| AuditMark { writer: writer.to_owned(), until };
+    assert_eq!(store.mark("a").await, Ok(0));
+    store.append(vec![record("x"), record("y")], mark("a", 2)).await.unwrap();
+    store.append(vec![record("z")], mark("b", 7)).await.unwrap();
+    assert_eq!((store.mark("a").await, store.mark("b").await), (Ok(2), Ok(7)));
+}
+
+fn names(from: u64, until: u64) -> Vec<String> {
+    (from..until).map(|number| number.to_string()).collect()
+}
+
+/// What the writer's task does on other threads cannot be waited for with a paused clock.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < limit, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn while_the_store_is_gone_records_wait_on_disk_and_are_written_in_their_order() {
+    let folder = Folder::new();
+    let log = Arc::new(Memory::default());
+    let audit = started_with(&log, 8, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    audit.record(record("0"));
+    until("the first is written", || log.written.lock().len() == 1).await;
+    log.set(Mood::Hangs);
+    for name in names(1, 40) {
+        audit.record(record(&name));
+        until("it has a place", || !audit.is_stuck().load(Ordering::Relaxed)).await;
+    }
+    until("all are on disk", || audit.state().spool.records == 39).await;
+    assert_eq!((audit.lost(), audit.state().waiting), (0, 39));
+    log.set(Mood::Fine);
+    // The attempt that hangs is the store's to end; here the process ends.
+    assert_eq!(audit.close(Instant::now()).await, 0);
+    let audit = started_with(&log, 8, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    audit.record(record("40"));
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(*log.written.lock(), names(0, 41));
+    assert_eq!(audit.state().spool.records, 0);
+}
+
+#[tokio::test]
+async fn what_was_written_just_before_the_end_is_not_written_again_by_the_next_start() {
+    let folder = Folder::new();
+    let log = Arc::new(Memory::default());
+    let audit = started_with(&log, 100, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    audit.record(record("0"));
+    until("the first is written", || log.written.lock().len() == 1).await;
+    log.set(Mood::Hangs);
+    for name in names(1, 6) {
+        audit.record(record(&name));
+    }
+    until("all are on disk", || audit.state().spool.records == 5).await;
+    assert_eq!(audit.close(Instant::now()).await, 0);
+    // The store had taken them, and nobody has heard of it.
+    log.written.lock().extend(names(1, 4));
+    *log.until.lock() = 4;
+    log.set(Mood::Fine);
+    let audit = started_with(&log, 100, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(*log.written.lock(), names(0, 6));
+}
+
+#[tokio::test]
+async fn a_full_spool_is_said_and_what_has_no_room_is_counted() {
+    let folder = Folder::new();
+    let log = Arc::new(Memory::default());
+    let audit = started_with(&log, 4, Some(Spool::open(folder.path(), 300).unwrap()));
+    log.set(Mood::Gone);
+    let long = NewAudit { detail: Some("x".repeat(100)), ..record("long") };
+    for _ in 0..40 {
+        audit.record(long.clone());
+    }
+    until("it is full", || audit.state().spool.is_full && audit.is_stuck().load(Ordering::Relaxed))
+        .await;
+    assert!(audit.lost() > 0 && audit.state().spool.bytes <= 300);
+    log.set(Mood::Fine);
+    until("all are written", || audit.state().waiting == 0).await;
+    until("there is room", || !audit.is_stuck().load(Ordering::Relaxed)).await;
+    assert_eq!(closed(&audit).await, 0);
+    let written = log.written.lock();
+    let told = written.iter().filter(|name| *name == "lose-audit-records").count();
+    assert!(told > 0, "{written:?}");
+    assert_eq!(written.len() - told + usize::try_from(audit.lost()).unwrap(), 40);
 }

@@ -1,25 +1,20 @@
-//! `Audit`: takes records without waiting, and one task that writes them down.
+//! `Audit`: takes records without waiting, and starts the task that writes them down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_store::{NewAudit, StoreError};
+use trunkline_store::NewAudit;
 
 use super::backlog::Backlog;
+use super::delivery::Delivery;
 use super::log::AuditLog;
 use super::queue::{AuditBounds, Queue};
-use crate::clock::now;
-
-/// Pauses while the store takes nothing: doubled from the first to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-// Bounds how long records wait in memory after the store is back.
-const LAST_PAUSE: Duration = Duration::from_secs(5);
+use super::spool::Spool;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
@@ -30,32 +25,54 @@ pub struct Audit {
 /// For health reports and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditState {
-    /// Records that are not written yet.
+    /// Records that are not in the store yet, those of the spool included.
     pub waiting: usize,
     /// Records that never will be, since the start.
     pub lost: u64,
     /// Why nothing can be written at the moment.
     pub trouble: Option<String>,
+    pub spool: SpoolState,
+}
+
+/// What waits on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpoolState {
+    pub records: u64,
+    pub bytes: u64,
+    pub limit: u64,
+    /// It has no room for what waits in memory, or cannot be written.
+    pub is_full: bool,
+}
+
+/// Where an `Audit` keeps what is not in the store.
+#[derive(Debug, Default)]
+pub struct AuditPlaces {
+    pub backlog: Option<Backlog>,
+    pub spool: Option<Spool>,
 }
 
 #[derive(Debug)]
-struct AuditShared {
+pub(super) struct AuditShared {
     /// A leaf lock, taken by every caller of `record`: nothing waits for the store under it.
-    queue: Mutex<Queue>,
+    pub(super) queue: Mutex<Queue>,
     /// Keeps how many are not written, across a crash.
-    backlog: Option<Backlog>,
+    pub(super) backlog: Option<Backlog>,
     /// A leaf lock.
     // Only the writer's task changes it; reports copy it. Never held together with `queue`.
-    trouble: Mutex<Option<String>>,
+    pub(super) trouble: Mutex<Option<String>>,
     /// What happens now may not be recorded: nothing can be written, or much waits already.
     // Relaxed where it is used: nothing is read because of it. A call that sees it late is recorded
     // in the half of the queue that is still free.
-    is_stuck: Arc<AtomicBool>,
+    pub(super) is_stuck: Arc<AtomicBool>,
     // Relaxed where it is used: a count that is only shown.
     export_lost: Arc<AtomicU64>,
-    filled: Notify,
+    pub(super) filled: Notify,
+    /// Much waits in memory.
+    pub(super) crowded: Notify,
+    /// A leaf lock: the writer's task notes it, reports copy it.
+    pub(super) spool: Mutex<SpoolState>,
     /// Write what there is, then stop.
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
     /// Stop.
     end: CancellationToken,
     done: CancellationToken,
@@ -66,9 +83,10 @@ impl Audit {
     pub fn start(
         log: Arc<dyn AuditLog>,
         bounds: AuditBounds,
-        backlog: Option<Backlog>,
+        places: AuditPlaces,
         tasks: &TaskTracker,
     ) -> Self {
+        let AuditPlaces { backlog, spool } = places;
         let left = backlog.as_ref().map_or(0, Backlog::left);
         let shared = Arc::new(AuditShared {
             queue: Mutex::new(Queue::new(bounds, left)),
@@ -77,6 +95,8 @@ impl Audit {
             is_stuck: Arc::default(),
             export_lost: Arc::default(),
             filled: Notify::new(),
+            crowded: Notify::new(),
+            spool: Mutex::default(),
             closing: CancellationToken::new(),
             end: CancellationToken::new(),
             done: CancellationToken::new(),
@@ -84,7 +104,7 @@ impl Audit {
         let own = Arc::clone(&shared);
         tasks.spawn(async move {
             tokio::select! {
-                () = write(&own, log.as_ref()) => {}
+                () = Delivery::new(Arc::clone(&own), log, spool).run() => {}
                 () = own.end.cancelled() => {}
             }
             own.done.cancel();
@@ -101,6 +121,7 @@ impl Audit {
         if is_crowded {
             // Relaxed: a flag alone; nothing is read because of it.
             self.shared.is_stuck.store(true, Ordering::Relaxed);
+            self.shared.crowded.notify_one();
         }
         if fits {
             self.shared.filled.notify_one();
@@ -141,7 +162,9 @@ impl Audit {
             let queue = self.shared.queue.lock();
             (queue.waiting(), queue.lost())
         };
-        AuditState { waiting, lost, trouble: self.shared.trouble.lock().clone() }
+        let spool = self.shared.spool.lock().clone();
+        let waiting = waiting + usize::try_from(spool.records).unwrap_or(usize::MAX);
+        AuditState { waiting, lost, trouble: self.shared.trouble.lock().clone(), spool }
     }
 
     /// Writes what waits, as long as the deadline allows. Says how many records were left.
@@ -158,6 +181,13 @@ impl Audit {
         if let Some(backlog) = &self.shared.backlog {
             backlog.keep(unwritten);
         }
+        let spooled = self.shared.spool.lock().records;
+        if spooled > 0 {
+            tracing::warn!(
+                records = spooled,
+                "these audit records are in the spool of the data directory: the next start writes them to the store"
+            );
+        }
         if left > 0 {
             tracing::error!(
                 records = left,
@@ -165,88 +195,5 @@ impl Audit {
             );
         }
         left
-    }
-}
-
-async fn write(shared: &AuditShared, log: &dyn AuditLog) {
-    // The first batch tells of what the process before has left.
-    let mut is_first = true;
-    loop {
-        let is_closing = shared.closing.is_cancelled();
-        let (batch, next_due) = {
-            let mut queue = shared.queue.lock();
-            (queue.batch(now(), is_closing), queue.next_due())
-        };
-        if batch.is_empty() {
-            if is_closing {
-                return;
-            }
-            let due = async {
-                match next_due {
-                    Some(at) => sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = shared.filled.notified() => {}
-                () = due => {}
-                () = shared.closing.cancelled() => {}
-            }
-            continue;
-        }
-        let kept = insist(shared, log, batch).await;
-        let unwritten = {
-            let mut queue = shared.queue.lock();
-            queue.written();
-            shared.is_stuck.store(queue.is_crowded(), Ordering::Relaxed);
-            queue.unwritten()
-        };
-        if let Some(backlog) = shared.backlog.as_ref().filter(|_| kept || is_first) {
-            backlog.keep(unwritten);
-        }
-        is_first = false;
-    }
-}
-
-/// Tries until the batch is written. Later records wait, so that the chain keeps their order. True: the
-/// backlog has noted meanwhile how many wait.
-async fn insist(shared: &AuditShared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
-    let mut noted = false;
-    let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
-    while let Err(error) = attempt.append(log, &batch).await {
-        shared.is_stuck.store(true, Ordering::Relaxed);
-        let before = shared.trouble.lock().replace(error.to_string());
-        if before.is_none() {
-            tracing::error!(%error, "audit records cannot be written to the store; they wait in memory until it answers");
-        }
-        if let Some(backlog) = &shared.backlog {
-            backlog.keep(shared.queue.lock().unwritten());
-            noted = true;
-        }
-        sleep(attempt.pause).await;
-        attempt.pause = (attempt.pause * 2).min(LAST_PAUSE);
-    }
-    if shared.trouble.lock().take().is_some() {
-        tracing::info!("audit records are written again");
-    }
-    noted
-}
-
-struct Attempt {
-    pause: Duration,
-    /// A commit broke off: before the batch is written again it is looked for, lest it stands
-    /// there twice.
-    may_be_there: bool,
-}
-
-impl Attempt {
-    async fn append(&mut self, log: &dyn AuditLog, batch: &[NewAudit]) -> Result<(), StoreError> {
-        if self.may_be_there && log.has(batch).await? {
-            return Ok(());
-        }
-        self.may_be_there = false;
-        let outcome = log.append(batch.to_vec()).await;
-        self.may_be_there = matches!(outcome, Err(StoreError::Uncertain { .. }));
-        outcome
     }
 }

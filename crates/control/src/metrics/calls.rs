@@ -63,6 +63,8 @@ pub(super) struct Calls {
     pub(super) times: Histogram,
 }
 
+/// Servers with series of their own: each has some thirty.
+const SERVERS: usize = 250;
 /// For calls of servers that are none (any more): callers may make up names.
 const OTHER: &str = "(other)";
 
@@ -71,10 +73,25 @@ impl Metrics {
     pub fn set_servers<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let mut servers = self.servers.lock();
         let mut before = std::mem::take(&mut *servers);
+        let mut waiting = Vec::new();
+        // Those that have series keep them, whoever comes.
         for name in names.into_iter().chain([OTHER]) {
-            let calls = before.remove(name);
-            servers.entry(name.to_owned()).or_insert_with(|| calls.unwrap_or_default());
+            match before.remove(name) {
+                Some(calls) => drop(servers.insert(name.to_owned(), calls)),
+                None => waiting.push(name),
+            }
         }
+        for name in waiting {
+            if name == OTHER || servers.len() <= SERVERS {
+                servers.entry(name.to_owned()).or_default();
+            }
+        }
+    }
+
+    /// Has this server series of its own? Without, its calls are counted with others.
+    pub fn is_apart(&self, server: &str) -> bool {
+        let servers = self.servers.lock();
+        servers.contains_key(server) || servers.len() <= SERVERS
     }
 
     pub fn call(&self, server: &str, outcome: CallOutcome, took: Duration) {

@@ -143,6 +143,9 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
     let servers = [server("github", Status::Degraded), server(ODD, Status::Error)];
     let platform = InstanceMetrics {
         servers: &servers,
+        statuses: &[("CONNECTED", 300)],
+        audit_spool: [15, 16, 17],
+        audit_store_up: true,
         sessions: 3,
         audit_waiting: 4,
         store_silent_seconds: 15,
@@ -180,6 +183,11 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_store_silent_seconds", &[], 15.0),
         ("trunkline_keys_stale", &[], 1.0),
         ("trunkline_audit_lost_total", &[], 5.0),
+        ("trunkline_servers", &[("status", "CONNECTED")], 300.0),
+        ("trunkline_audit_spool_records", &[], 15.0),
+        ("trunkline_audit_spool_bytes", &[], 16.0),
+        ("trunkline_audit_spool_limit_bytes", &[], 17.0),
+        ("trunkline_audit_store_up", &[], 1.0),
         ("trunkline_traces_dropped_total", &[], 6.0),
         ("trunkline_audit_export_lost_total", &[], 14.0),
         ("trunkline_events_lost_total", &[], 8.0),
@@ -202,6 +210,24 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
 fn an_empty_platform_is_a_valid_text() {
     let families = read(&expose(&Metrics::default(), &InstanceMetrics::default(), |_| true));
     assert!(families["trunkline_calls_total"].is_empty());
+}
+
+#[test]
+fn only_so_many_servers_have_series_of_their_own_and_those_keep_them() {
+    let metrics = Metrics::default();
+    let names: Vec<String> = (0..1_000).map(|number| format!("s{number:04}")).collect();
+    metrics.set_servers(names[500..].iter().map(String::as_str));
+    metrics.call("s0500", CallOutcome::Ok, Duration::ZERO);
+    metrics.call("s0999", CallOutcome::Ok, Duration::ZERO);
+    metrics.set_servers(names.iter().map(String::as_str));
+    assert!(metrics.is_apart("s0500") && !metrics.is_apart("s0000"));
+    let families = read(&expose(&metrics, &InstanceMetrics::default(), |_| true));
+    let series = families.values().map(Vec::len).sum::<usize>();
+    assert!(series < 8_000, "{series}");
+    let ok = |server| {
+        value(&families, "trunkline_calls_total", &[("server", server), ("outcome", "ok")])
+    };
+    assert!((ok("s0500") - 1.0).abs() < 1e-9 && (ok("(other)") - 1.0).abs() < 1e-9);
 }
 
 #[test]

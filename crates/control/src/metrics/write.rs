@@ -10,12 +10,18 @@ use trunkline_gateway::{LimitedCalls, ResultScans};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InstanceMetrics<'a> {
     pub servers: &'a [ServerMetrics<'a>],
+    /// How many servers have each status, those without series of their own included.
+    pub statuses: &'a [(&'static str, u64)],
     pub sessions: u64,
     pub audit_waiting: u64,
     /// Seconds since the store last said which API keys are good, and whether that is too long.
     pub store_silent_seconds: u64,
     pub is_stale: bool,
     pub audit_lost: u64,
+    /// Records that wait on disk, their bytes, and the bytes there may be.
+    pub audit_spool: [u64; 3],
+    /// Whether records can be written to the store now.
+    pub audit_store_up: bool,
     /// Requests with a token that is none.
     pub tokens_refused: u64,
     pub audit_export_lost: u64,
@@ -54,6 +60,8 @@ pub fn expose(
     own(&mut text, platform);
     limited(&mut text, platform.limited);
     results(&mut text, platform.results);
+    text.family("trunkline_build_info", MetricKind::Gauge, "1; the version is a label.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     process(&mut text, &process::look());
     text.done()
 }
@@ -100,6 +108,14 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
         let labels = [("server", server.name), ("status", server.status.as_str())];
         family.sample(&labels, u64::from(up));
     }
+    let mut family = text.family(
+        "trunkline_servers",
+        MetricKind::Gauge,
+        "Servers, by status: also those beyond the first 250, which have no series of their own.",
+    );
+    for (status, count) in platform.statuses {
+        family.sample(&[("status", status)], *count);
+    }
     type Value = fn(&ServerMetrics<'_>) -> u64;
     let others: [(&'static str, MetricKind, &'static str, Value); 3] = [
         (
@@ -135,6 +151,7 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
 }
 
 fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
+    let [spooled, spool_bytes, spool_limit] = platform.audit_spool;
     let all = [
         ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
         (
@@ -154,6 +171,30 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             MetricKind::Gauge,
             "Audit records that are not written yet.",
             platform.audit_waiting,
+        ),
+        (
+            "trunkline_audit_spool_records",
+            MetricKind::Gauge,
+            "Audit records that wait on disk for the store.",
+            spooled,
+        ),
+        (
+            "trunkline_audit_spool_bytes",
+            MetricKind::Gauge,
+            "Bytes of the audit records that wait on disk.",
+            spool_bytes,
+        ),
+        (
+            "trunkline_audit_spool_limit_bytes",
+            MetricKind::Gauge,
+            "Bytes that audit records may have on disk (--audit-spool).",
+            spool_limit,
+        ),
+        (
+            "trunkline_audit_store_up",
+            MetricKind::Gauge,
+            "1 while the store takes audit records, 0 while it does not.",
+            u64::from(platform.audit_store_up),
         ),
         (
             "trunkline_audit_lost_total",

@@ -34,7 +34,7 @@ use super::skills::{SkillIndex, SkillService};
 use super::store_lock::{MARK_EVERY, StoreInUse, StoreLock, leave_mark};
 use super::tools::ToolService;
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, AuditBounds, AuditLog, Backlog, LockedLog};
+use crate::audit::{Audit, AuditBounds, AuditLog, AuditPlaces, Backlog, LockedLog, Spool};
 use crate::clock;
 use crate::health::{self, Checker, HealthRules, HealthTable};
 use crate::issuer::{IssuerClients, IssuerKeys};
@@ -161,13 +161,16 @@ struct Wiring {
 impl Wiring {
     fn new(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<ApiKeys>) -> Self {
         let background = Background::default();
-        let backlog = Backlog::at(settings.storage.data_dir.join(AUDIT_LOST));
+        let places = AuditPlaces {
+            backlog: Some(Backlog::at(settings.storage.data_dir.join(AUDIT_LOST))),
+            spool: spool(&settings),
+        };
         // Without the key the chain of the log cannot be continued, only damaged.
         let log: Arc<dyn AuditLog> = match safe.is_locked() {
             true => Arc::new(LockedLog { why: SecretError::Locked.to_string() }),
             false => Arc::new(store.clone()),
         };
-        let audit = Audit::start(log, AuditBounds::default(), Some(backlog), background.tasks());
+        let audit = Audit::start(log, AuditBounds::default(), places, background.tasks());
         let known = Arc::new(KnownServers::new(store.clone(), safe.is_locked()));
         let health = Arc::new(HealthTable::new(HealthRules::default()));
         // Event numbers go on after a restart: they begin with the time.
@@ -372,6 +375,17 @@ impl Wiring {
         let oauth = OAuth::new(outside, grants, oauth_settings(&self.settings));
         let how = How::Platform { base: self.settings.public_url.clone().unwrap_or_default() };
         Logins::new(oauth, how, LOOK, lost(Arc::clone(&self.live), self.audit.clone()))
+    }
+}
+
+/// Without one Trunkline runs all the same, as with one that has no room.
+fn spool(settings: &Settings) -> Option<Spool> {
+    match Spool::open(&settings.storage.data_dir, settings.audit.spool) {
+        Ok(spool) => Some(spool),
+        Err(error) => {
+            tracing::error!(%error, "the spool of audit records in the data directory cannot be used");
+            None
+        }
     }
 }
 

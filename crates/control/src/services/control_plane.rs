@@ -31,7 +31,7 @@ use super::skills::SkillService;
 use super::store_lock::StoreLock;
 use super::tools::ToolService;
 use crate::access::{Principal, Refusal};
-use crate::audit::{Audit, AuditAnchor, AuditFollower, RenderRecord};
+use crate::audit::{Audit, AuditAnchor, AuditArchive, AuditFollower, AuditFull, RenderRecord};
 use crate::clock;
 use crate::issuer::IssuerKeys;
 use crate::keys::ApiKeys;
@@ -207,8 +207,8 @@ impl ControlPlane {
 
     /// Where nothing may run unrecorded: a flag that is true while what happens may not be recorded.
     pub fn audit_gate(&self) -> Option<Arc<AtomicBool>> {
-        let is_required = self.settings().audit.is_required;
-        is_required.then(|| Arc::clone(self.0.audit.is_stuck()))
+        let may_drop = self.settings().audit.full == AuditFull::Drop;
+        (!may_drop).then(|| Arc::clone(self.0.audit.is_stuck()))
     }
 
     /// Passes the audit log on, anchors and prunes it, as far as the operator wants that; `render` says how a
@@ -219,6 +219,7 @@ impl ControlPlane {
         let follower = AuditFollower {
             store: store.clone(),
             keep: wanted.keep,
+            archive: wanted.archive.clone().map(AuditArchive::at),
             anchor: wanted.anchor.clone().map(AuditAnchor::at),
             export: wanted.export.clone(),
             render,

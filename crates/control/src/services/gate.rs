@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
     use crate::access::tests::{claims, header};
-    use crate::audit::{Audit, AuditBounds};
+    use crate::audit::{Audit, AuditBounds, AuditPlaces};
     use crate::issuer::tests::{OAUTH, World};
     use crate::scratch::Folder;
 
@@ -247,7 +247,7 @@ mod tests {
             rejected: Arc::new(RejectedLogins::new(Audit::start(
                 Arc::new(Folder::new().store().await),
                 AuditBounds::default(),
-                None,
+                AuditPlaces::default(),
                 &TaskTracker::new(),
             ))),
             applied: CancellationToken::new(),

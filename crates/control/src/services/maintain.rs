@@ -71,6 +71,19 @@ async fn compare(
 pub struct AuditSpan {
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// Behind the record with this number.
+    pub after: Option<i64>,
+}
+
+/// The last record that was removed from the beginning of the log, if any was.
+pub async fn audit_checkpoint(
+    url: &StoreUrl,
+    key: &KeySource,
+) -> Result<Option<AuditHead>, BootError> {
+    let store = Store::open(url, options(&key.existing()?)).await?;
+    let checkpoint = store.audit_checkpoint().await;
+    store.close().await;
+    Ok(checkpoint?)
 }
 
 /// Reads records some at a time, the oldest first. `take` says whether to go on.
@@ -83,7 +96,7 @@ pub async fn export_audit(
     let store = Store::open(url, options(&key.existing()?)).await?;
     let first = store.audit_checkpoint().await?.map_or(0, |pruned| pruned.seq);
     let last = store.audit_head().await?.map_or(0, |head| head.seq);
-    let mut at = first;
+    let mut at = first.max(span.after.unwrap_or(0));
     while at < last {
         let filter = AuditFilter {
             since_seq: Some(at + 1),

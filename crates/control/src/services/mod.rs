@@ -5,6 +5,7 @@
 
 mod activity;
 mod background;
+mod backup;
 mod boot;
 mod connections;
 mod control_plane;
@@ -38,6 +39,7 @@ pub use crate::llm::Opinion;
 pub use activity::ClientService;
 pub(crate) use activity::ClientSummary;
 pub use background::Background;
+pub use backup::{BackupError, BackupInfo, back_up, check_backup, restore_backup};
 pub use boot::{BootError, StartedControlPlane};
 pub use connections::with_logins;
 pub use control_plane::ControlPlane;
@@ -53,7 +55,8 @@ pub(crate) use logins::{
 };
 pub use logins::{LoggedIn, LoginService};
 pub use maintain::{
-    AuditSpan, ChangeKeyError, SecretsError, StoreSecrets, change_key, export_audit, verify_audit,
+    AuditSpan, ChangeKeyError, SecretsError, StoreSecrets, audit_checkpoint, change_key,
+    export_audit, verify_audit,
 };
 pub use overview::OverviewService;
 pub(crate) use overview::{ListSize, Overview};

@@ -1,7 +1,7 @@
 //! `Fleet`: a handle on the servers of a running gateway: what they are, changes to them, and calls to
 //! them from inside this process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -131,16 +131,19 @@ impl Fleet {
     ) -> Applied {
         let _one_at_a_time = self.changing.lock();
         let before = self.registry.servers();
+        let by_id: HashMap<&str, &Arc<Server>> =
+            before.iter().map(|server| (&**server.key.id(), server)).collect();
         let mut applied = Applied::default();
-        let mut wanted = Vec::new();
+        let (mut wanted, mut is_changed) = (Vec::new(), false);
         for spec in servers.into_iter().filter(|spec| !spec.disabled) {
             let key = spec.key.clone();
-            if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
+            let known = by_id.get(&*spec.id).copied();
+            if let Some(same) = known.filter(|server| server.is_same(&spec)) {
                 // Filter, limits and name do not touch the process: they change while it runs.
-                same.set_filter(&spec.filter);
-                set_on_change(same, spec.texts.on_change);
+                is_changed |= same.set_filter(&spec.filter);
+                is_changed |= set_on_change(same, spec.texts.on_change);
                 same.definition.meters.set(spec.calls.limits, &spec.tool_limits);
-                same.key.rename(&spec.key);
+                is_changed |= same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
             } else {
@@ -148,7 +151,14 @@ impl Fleet {
                 applied.started.push(key);
             }
         }
-        let is_wanted = |server: &&Arc<Server>| wanted.iter().any(|kept| Arc::ptr_eq(kept, server));
+        // Most changes of one server of many change nothing of what callers are shown: then no view is made anew.
+        let is_same = before.len() == wanted.len()
+            && before.iter().zip(&wanted).all(|(one, other)| Arc::ptr_eq(one, other));
+        if is_same && !is_changed && self.registry.has_custom(&custom) {
+            return applied;
+        }
+        let kept: HashSet<*const Server> = wanted.iter().map(Arc::as_ptr).collect();
+        let is_wanted = |server: &&Arc<Server>| kept.contains(&Arc::as_ptr(server));
         let gone: Vec<_> = before.iter().filter(|server| !is_wanted(server)).cloned().collect();
         // The new list first: from here on no call finds a server that goes.
         self.registry.set(wanted, custom);
@@ -214,7 +224,7 @@ impl Fleet {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<Server>> {
-        self.registry.servers().iter().find(|server| **server.key.id() == *id).cloned()
+        self.registry.find(id)
     }
 
     /// Renames a server; everything else about it stays. False: no server has this id, or another one

@@ -15,7 +15,7 @@ impl Registry {
     /// Names and definitions of those that can be called now, by name, as they are for whoever has
     /// this grant; `None`: all of them.
     pub(crate) fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<(String, Bytes)> {
-        let WantedServers { servers, custom } = self.wanted.lock().clone();
+        let WantedServers { servers, custom, .. } = self.wanted.lock().clone();
         if custom.is_empty() {
             return Vec::new();
         }

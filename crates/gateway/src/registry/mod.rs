@@ -5,6 +5,7 @@ mod custom;
 mod view;
 mod views;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -75,7 +76,17 @@ impl Drop for Place {
 #[derive(Clone, Debug, Default)]
 struct WantedServers {
     servers: Arc<[Arc<Server>]>,
+    /// Where each stands, by its id.
+    places: Arc<HashMap<Arc<str>, usize>>,
     custom: Arc<[CustomTool]>,
+}
+
+impl WantedServers {
+    fn new(servers: Arc<[Arc<Server>]>, custom: Arc<[CustomTool]>) -> Self {
+        let place = |(at, server): (usize, &Arc<Server>)| (Arc::clone(server.key.id()), at);
+        let places = servers.iter().enumerate().map(place).collect::<HashMap<_, _>>();
+        Self { servers, places: Arc::new(places), custom }
+    }
 }
 
 impl Registry {
@@ -121,8 +132,20 @@ impl Registry {
     /// These are the servers and custom tools from now on.
     pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
         // Replaced as a whole: who reads sees the old servers or the new ones, never some of both.
-        *self.wanted.lock() = WantedServers { servers: servers.into(), custom: custom.into() };
+        let wanted = WantedServers::new(servers.into(), custom.into());
+        *self.wanted.lock() = wanted;
         self.changed();
+    }
+
+    /// Are these the custom tools?
+    pub(crate) fn has_custom(&self, custom: &[CustomTool]) -> bool {
+        *self.wanted.lock().custom == *custom
+    }
+
+    /// The server with this id.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Server>> {
+        let wanted = self.wanted.lock();
+        wanted.places.get(id).and_then(|&at| wanted.servers.get(at)).cloned()
     }
 
     pub(crate) fn servers(&self) -> Arc<[Arc<Server>]> {
@@ -162,7 +185,7 @@ impl Registry {
         let others = wanted.servers.iter().filter(|known| !Arc::ptr_eq(known, server)).cloned();
         let others: Arc<[Arc<Server>]> = others.collect();
         let was_there = others.len() < wanted.servers.len();
-        wanted.servers = others;
+        *wanted = WantedServers::new(others, Arc::clone(&wanted.custom));
         // Before the change is told: who is woken by it looks at the servers at once.
         drop(wanted);
         self.changed();

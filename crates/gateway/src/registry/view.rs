@@ -236,7 +236,7 @@ impl View {
     }
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
-        let WantedServers { servers, custom } = self.registry.wanted.lock().clone();
+        let WantedServers { servers, custom, .. } = self.registry.wanted.lock().clone();
         let custom = granted(custom, self.grant.as_deref());
         let custom = selected(custom, self.naming.client(), self.preset.as_deref());
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();

@@ -9,6 +9,7 @@ use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, Span,
 use crate::call::{Client, ReplyTo, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
+use crate::events::{EventSink, RecordRoom};
 use crate::limiter::{Meter, Permit};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
@@ -22,7 +23,9 @@ use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
-use crate::session::waiting::{retry_when_awake, retry_when_listed, retry_with_own};
+use crate::session::waiting::{
+    retry_when_awake, retry_when_listed, retry_when_recordable, retry_with_own,
+};
 use crate::session::waiting_line::Awaited;
 use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
 use crate::upstream::{Connection, Server, result_subject};
@@ -293,8 +296,10 @@ fn send(asked: SessionRequest<'_>, place: usize, outgoing: Outgoing<'_>, touched
     let Some(server) = asked.snapshot.server(place) else {
         return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
     };
-    if asked.session.context.events.as_ref().is_some_and(|events| !events.may_run()) {
-        return asked.turn_away(&CallError::NotRecorded, touched);
+    match asked.session.context.events.as_ref().map_or(RecordRoom::Yes, EventSink::room) {
+        RecordRoom::Yes => {}
+        RecordRoom::Later => return retry_when_recordable(&asked, touched),
+        RecordRoom::No => return asked.turn_away(&CallError::NotRecorded, touched),
     }
     let Some(connection) = asked.snapshot.connection(place) else {
         let is_shared = server.definition.share == Share::Shared;

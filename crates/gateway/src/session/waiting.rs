@@ -9,7 +9,7 @@ use trunkline_wire::{Id, scan};
 
 use crate::call::{CallHandle, Client, RequestEra, ResponseSink, Waiting};
 use crate::error::CallError;
-use crate::limits::{SUBSCRIBED, WAITING_TIME};
+use crate::limits::{BLOCKED, SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
 use crate::session::client_session::Session;
 use crate::session::context::SessionContext;
@@ -67,6 +67,25 @@ pub(super) fn retry_when_listed(asked: &SessionRequest<'_>) {
     let is_current = std::ptr::eq(&raw const *context.view.snapshot(), asked.snapshot);
     let awaited = Awaited::Listed(if is_current { version } else { NO_VERSION });
     retry(asked, awaited, context.start_deadline, handle_again);
+}
+
+/// Handles a request again once it can be recorded. It is waited for once, and so many wait at a time: what takes
+/// longer is refused.
+pub(super) fn retry_when_recordable(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
+    let events = asked.session.context.events.clone();
+    let Some((events, place)) = events.and_then(|events| Some((events.clone(), events.place()?)))
+    else {
+        return asked.turn_away(&CallError::NotRecorded, touched);
+    };
+    let ready = async move {
+        let has_room = timeout(BLOCKED, events.until_room()).await.is_ok();
+        drop(place);
+        has_room
+    };
+    wait(asked, ready, |asked, has_room, touched| match has_room {
+        true => handle_again(asked, touched),
+        false => asked.turn_away(&CallError::NotRecorded, touched),
+    });
 }
 
 /// No registry has it: see `OfferChanges`.

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::error::StoreError;
 use crate::records::setting;
-use crate::session::Session;
+use crate::session::{Session, Statement, StatementResult};
 
 /// The last record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,29 +41,43 @@ const SETTING: &str = "audit.head";
 /// The last of the records that were removed from the beginning of the log.
 const CHECKPOINT: &str = "audit.checkpoint";
 
-/// None if nothing was ever logged. Corrupt if it is not one that we have written.
 pub(crate) async fn current(
     session: &mut Session,
     keys: &[AuditKey],
 ) -> Result<Option<AuditHead>, StoreError> {
-    match setting::get(session, SETTING).await? {
-        Some(stored) => decode(&stored, keys).map(Some).map_err(StoreError::corrupt),
+    let stored = session.trip(vec![statement()]).await?.pop().unwrap_or_default();
+    read(stored, keys)
+}
+
+/// What asks for the end of the log.
+pub(super) fn statement() -> Statement {
+    setting::get_statement(SETTING)
+}
+
+/// None if nothing was ever logged. Corrupt if it is not one that we have written.
+pub(super) fn read(
+    found: StatementResult,
+    keys: &[AuditKey],
+) -> Result<Option<AuditHead>, StoreError> {
+    match found.rows.into_iter().next() {
+        Some(mut row) => decode(&row.bytes()?, keys).map(Some).map_err(StoreError::corrupt),
         None => Ok(None),
     }
 }
 
+/// What remembers this end.
 pub(super) async fn remember(
     session: &mut Session,
     head: AuditHead,
     keys: &[AuditKey],
-) -> Result<(), StoreError> {
+) -> Result<Statement, StoreError> {
     if keys.len() > 1 {
         // The key is being changed: what it authenticates is written with the new one.
         if let Some(pruned) = checkpoint(session, keys).await? {
             remember_checkpoint(session, pruned, keys).await?;
         }
     }
-    setting::put(session, SETTING, encode(head, keys.first())).await
+    Ok(setting::put_statement(SETTING, encode(head, keys.first())))
 }
 
 /// None if the log begins with its first record. Corrupt if it is not one that we have written.

@@ -13,8 +13,8 @@ pub use query::{AuditFilter, TextMatch};
 pub use record::{AuditRecord, NewAudit};
 pub use verify::AuditVerdict;
 
-pub(crate) use chain::append;
+pub(crate) use chain::{AuditAppend, append};
 pub(crate) use head::{checkpoint, current as head};
-pub(crate) use prune::prune;
-pub(crate) use query::query;
+pub(crate) use prune::{prunable, prune};
+pub(crate) use query::{explain, query};
 pub(crate) use verify::{begin, next};

@@ -14,6 +14,8 @@ pub struct AuditRetention {
     /// Milliseconds since 1970.
     pub before: Option<i64>,
     pub records: Option<i64>,
+    /// And nothing behind this record.
+    pub upto: Option<i64>,
 }
 
 /// Some records were removed.
@@ -26,14 +28,23 @@ pub struct PrunedAudit {
     pub is_partial: bool,
 }
 
-/// Whole prefixes only, a bounded part at a time: each transaction is short. `None`: nothing can go.
-pub(crate) async fn prune(
+/// The first and the last record that would go next; `None`: none can.
+pub(crate) async fn prunable(
     session: &mut Session,
     retention: AuditRetention,
     keys: &[AuditKey],
-) -> Result<Option<PrunedAudit>, StoreError> {
-    session.lock(Lock::Audit).await?;
-    let Some(newest) = last_seq(session).await? else { return Ok(None) };
+) -> Result<Option<(i64, i64)>, StoreError> {
+    let (start, until, _) = bounds(session, retention, keys).await?;
+    Ok((until > start).then_some((start + 1, until)))
+}
+
+/// Behind which record the log begins, up to which a part of it goes, and up to which it may go.
+async fn bounds(
+    session: &mut Session,
+    retention: AuditRetention,
+    keys: &[AuditKey],
+) -> Result<(i64, i64, i64), StoreError> {
+    let Some(newest) = last_seq(session).await? else { return Ok((0, 0, 0)) };
     let start = head::checkpoint(session, keys).await?.map_or(0, |pruned| pruned.seq);
     let by_time = match retention.before {
         Some(before) => last_before(session, before).await?,
@@ -41,7 +52,18 @@ pub(crate) async fn prune(
     };
     let by_number = retention.records.map(|records| newest - records.max(1));
     let wanted = by_time.max(by_number).unwrap_or(0).min(newest - 1);
-    let until = wanted.min(start + PRUNED);
+    let wanted = wanted.min(retention.upto.unwrap_or(i64::MAX));
+    Ok((start, wanted.min(start + PRUNED), wanted))
+}
+
+/// Whole prefixes only, a bounded part at a time: each transaction is short. `None`: nothing can go.
+pub(crate) async fn prune(
+    session: &mut Session,
+    retention: AuditRetention,
+    keys: &[AuditKey],
+) -> Result<Option<PrunedAudit>, StoreError> {
+    session.lock(Lock::Audit).await?;
+    let (start, until, wanted) = bounds(session, retention, keys).await?;
     if until <= start {
         return Ok(None);
     }

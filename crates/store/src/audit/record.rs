@@ -49,7 +49,8 @@ impl AuditRecord {
         Self { seq, what, prev_hash, hash }
     }
 
-    pub(super) fn is_intact(&self) -> bool {
+    /// Is its hash that of what it says and of the record before it?
+    pub fn is_intact(&self) -> bool {
         hash(self.seq, &self.what, &self.prev_hash) == self.hash
     }
 

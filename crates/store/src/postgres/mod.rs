@@ -9,16 +9,16 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::error::StoreError;
 use crate::limits::{
-    CONNECT, CONNECTIONS, FIRST_PAUSE, LAST_PAUSE, OPERATION, PATIENCE, STATEMENT,
+    CONNECT, CONNECTIONS, FIRST_PAUSE, LAST_PAUSE, MIGRATION, OPERATION, PATIENCE,
 };
-use crate::schema;
-use crate::session::{Doing, Session, TransactionMode, postgres_fault};
+use crate::schema::{self, SchemaGoal};
+use crate::session::{Doing, PostgresSession, Redial, Session, TransactionMode, postgres_fault};
 use crate::url::PostgresAddress;
 
 use tls::Connector;
@@ -58,7 +58,10 @@ impl std::fmt::Debug for PoolState {
 }
 
 impl Pool {
-    pub(crate) async fn open(address: &PostgresAddress) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        address: &PostgresAddress,
+        schema: SchemaGoal,
+    ) -> Result<Self, StoreError> {
         let end = CancellationToken::new();
         let pool = Self(Arc::new(PoolState {
             config: settled(address.config.clone()),
@@ -72,10 +75,12 @@ impl Pool {
             _end: end.clone().drop_guard(),
             end,
         }));
-        let mut session = pool.connect().await?;
+        let mut session = Session::Postgres(PostgresSession::new(pool.connect().await?));
         // Before the migration: a database with another encoding must stay untouched.
-        encoding(&mut session).await?;
-        within(OPERATION, schema::migrate(&mut session)).await?;
+        session.begin(TransactionMode::Read).await?;
+        within(OPERATION, encoding(&mut session)).await?;
+        session.commit().await?;
+        within(MIGRATION, schema::settle(&mut session, schema)).await?;
         pool.0.idle.lock().push(session);
         Ok(pool)
     }
@@ -84,6 +89,7 @@ impl Pool {
     /// Postgres undoes what was not committed.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        limit: Duration,
         mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -95,7 +101,11 @@ impl Pool {
             Err(_) => return Err(StoreError::unavailable("all connections to Postgres are busy")),
         };
         let mut session = self.begun(mode).await?;
-        let outcome = match within(OPERATION, operation(&mut session)).await {
+        let outcome = match within(limit, operation(&mut session)).await {
+            // It has asked for its commit itself.
+            Err(StoreError::Unavailable { reason }) if is_uncertain(&session) => {
+                Err(StoreError::Uncertain { reason })
+            }
             Ok(done) => match timeout(OPERATION, session.commit()).await {
                 Ok(outcome) => outcome.map(|()| done),
                 // The commit may have been made: neither success nor failure may be reported, and
@@ -108,7 +118,7 @@ impl Pool {
         // dropped, and Postgres rolls back.
         let clean = outcome.is_ok() || within(CONNECT, session.rollback()).await.is_ok();
         if clean && is_open(&session) {
-            self.0.idle.lock().push(session);
+            self.keep(session);
         }
         outcome
     }
@@ -136,20 +146,40 @@ impl Pool {
         drop(timeout(OPERATION, self.0.tasks.wait()).await);
     }
 
-    /// A session in a new transaction. A connection that broke while it was idle is noticed here,
-    /// before anything was done, and another one takes its place.
+    /// A session in a new transaction. A connection that broke while it was idle is noticed with the first
+    /// statement, before anything was done, and another one takes its place.
     async fn begun(&self, mode: TransactionMode) -> Result<Session, StoreError> {
-        while let Some(mut session) = self.idle() {
-            match within(CONNECT, session.begin(mode)).await {
-                Ok(()) => return Ok(session),
-                // Whatever ended it has ended the others, too: each would cost a wait.
-                Err(StoreError::Unavailable { .. }) => self.0.idle.lock().clear(),
-                Err(error) => return Err(error),
+        let mut session = match self.idle() {
+            Some(mut session) => {
+                if let Session::Postgres(session) = &mut session {
+                    session.may_be_dead(Some(self.redial()));
+                }
+                session
             }
-        }
-        let mut session = self.connect().await?;
-        within(CONNECT, session.begin(mode)).await?;
+            None => Session::Postgres(PostgresSession::new(self.connect().await?)),
+        };
+        session.begin(mode).await?;
         Ok(session)
+    }
+
+    fn redial(&self) -> Redial {
+        let pool = self.clone();
+        Box::new(|| {
+            Box::pin(async move {
+                // Whatever ended one connection has ended the others, too: each would cost a wait.
+                pool.0.idle.lock().clear();
+                pool.connect().await
+            })
+        })
+    }
+
+    /// For the next operation.
+    fn keep(&self, mut session: Session) {
+        if let Session::Postgres(session) = &mut session {
+            // What redials holds the pool, and the pool holds what is idle.
+            session.may_be_dead(None);
+        }
+        self.0.idle.lock().push(session);
     }
 
     fn idle(&self) -> Option<Session> {
@@ -159,7 +189,7 @@ impl Pool {
     }
 
     /// While Postgres is gone it is asked now and then, and not by everybody at once.
-    async fn connect(&self) -> Result<Session, StoreError> {
+    async fn connect(&self) -> Result<Client, StoreError> {
         // The guard lives for this line only: it must not be held while dialing.
         if let Some(reason) = self.0.trouble.lock().forbids(Instant::now()) {
             return Err(StoreError::Unavailable { reason });
@@ -177,7 +207,7 @@ impl Pool {
         connected
     }
 
-    async fn dial(&self) -> Result<Session, StoreError> {
+    async fn dial(&self) -> Result<Client, StoreError> {
         let config = &self.0.config;
         let fault = |error: tokio_postgres::Error| postgres_fault(&error);
         let client = match &self.0.connector {
@@ -194,18 +224,7 @@ impl Pool {
                 client
             }
         };
-        let mut session = Session::Postgres(client);
-        // Whatever the server's or the role's defaults are: what is acknowledged is on disk.
-        // Both timeouts are the server's own: if this process stalls with a transaction open, Postgres
-        // ends it and frees its locks.
-        session
-            .batch(&format!(
-                "SET search_path = trunkline; SET synchronous_commit = on; \
-                 SET statement_timeout = '{STATEMENT}'; \
-                 SET idle_in_transaction_session_timeout = '{STATEMENT}'"
-            ))
-            .await?;
-        Ok(session)
+        Ok(client)
     }
 }
 
@@ -244,9 +263,13 @@ async fn encoding(session: &mut Session) -> Result<(), StoreError> {
     }
 }
 
+fn is_uncertain(session: &Session) -> bool {
+    matches!(session, Session::Postgres(session) if session.is_uncertain())
+}
+
 fn is_open(session: &Session) -> bool {
     // A closed client is known only after its driver task has ended; `begun` catches the others.
-    !matches!(session, Session::Postgres(client) if client.is_closed())
+    !matches!(session, Session::Postgres(session) if session.is_closed())
 }
 
 async fn within<T>(

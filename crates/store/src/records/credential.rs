@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::records::page;
-use crate::session::Session;
+use crate::session::{PlannedStatement, Session, Statement, places};
 use crate::value::Row;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -36,8 +36,7 @@ const COLUMNS: &str = "id, owner, name, kind, sealed, key_version, updated_at, u
 
 /// Takes the place of the owner's credential of this name, if there is one, with its new id: what
 /// is sealed is bound to it.
-pub(crate) async fn put(session: &mut Session, new: CredentialRecord) -> Result<(), StoreError> {
-    let head = format!("INSERT INTO credentials ({COLUMNS})");
+pub(crate) fn put(new: CredentialRecord) -> PlannedStatement {
     let row = vec![
         new.id.into(),
         new.owner.into(),
@@ -48,11 +47,14 @@ pub(crate) async fn put(session: &mut Session, new: CredentialRecord) -> Result<
         new.updated_at.into(),
         new.updated_by.into(),
     ];
-    let tail = "ON CONFLICT (owner, name) DO UPDATE SET id = excluded.id, kind = excluded.kind, \
-                sealed = excluded.sealed, key_version = excluded.key_version, \
-                updated_at = excluded.updated_at, updated_by = excluded.updated_by";
-    session.insert(&head, vec![row], tail).await?;
-    Ok(())
+    let sql = format!(
+        "INSERT INTO credentials ({COLUMNS}) VALUES {} ON CONFLICT (owner, name) DO UPDATE SET \
+         id = excluded.id, kind = excluded.kind, sealed = excluded.sealed, \
+         key_version = excluded.key_version, updated_at = excluded.updated_at, \
+         updated_by = excluded.updated_by",
+        places(1, row.len())
+    );
+    PlannedStatement { statement: Statement::new(sql, row), nothing: None }
 }
 
 pub(crate) async fn get(

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::records::{known_listing, page, pending, pins, skill};
-use crate::session::Session;
+use crate::session::{PlannedStatement, Session, Statement, places};
 use crate::value::{Row, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,15 +94,16 @@ fn changeable(new: ServerRecord) -> Vec<Value> {
 
 const TAKEN: &str = "a server with this name";
 
-pub(crate) async fn insert(session: &mut Session, new: ServerRecord) -> Result<(), StoreError> {
+pub(crate) fn insert(new: ServerRecord) -> PlannedStatement {
     let (id, created_at) = (new.id.clone(), new.created_at);
     let mut row = changeable(new);
     row.extend([id.into(), created_at.into(), 1.into()]);
-    let head = format!("INSERT INTO servers ({CHANGEABLE}, id, created_at, revision)");
-    match session.insert(&head, vec![row], "ON CONFLICT DO NOTHING").await? {
-        0 => Err(StoreError::conflict(TAKEN)),
-        _ => Ok(()),
-    }
+    let sql = format!(
+        "INSERT INTO servers ({CHANGEABLE}, id, created_at, revision) VALUES {} ON CONFLICT DO NOTHING",
+        places(1, row.len())
+    );
+    let nothing = Some(StoreError::conflict(TAKEN));
+    PlannedStatement { statement: Statement::new(sql, row), nothing }
 }
 
 pub(crate) async fn by_id(session: &mut Session, id: &str) -> Result<ServerRecord, StoreError> {

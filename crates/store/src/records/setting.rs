@@ -1,11 +1,11 @@
 //! Single values the platform keeps about itself.
 
 use crate::error::StoreError;
-use crate::session::Session;
+use crate::session::{Session, Statement};
 
 pub(crate) async fn get(session: &mut Session, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-    let sql = "SELECT value FROM settings WHERE name = $1";
-    match session.row(sql, vec![name.into()]).await? {
+    let Statement { sql, values } = get_statement(name);
+    match session.row(&sql, values).await? {
         Some(mut row) => row.bytes().map(Some),
         None => Ok(None),
     }
@@ -16,10 +16,23 @@ pub(crate) async fn put(
     name: &str,
     value: Vec<u8>,
 ) -> Result<(), StoreError> {
+    let Statement { sql, values } = put_statement(name, value);
+    session.execute(&sql, values).await?;
+    Ok(())
+}
+
+pub(crate) fn get_statement(name: &str) -> Statement {
+    Statement::new("SELECT value FROM settings WHERE name = $1", vec![name.into()])
+}
+
+pub(crate) fn put_statement(name: &str, value: Vec<u8>) -> Statement {
     let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) \
                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    session.execute(sql, vec![name.into(), value.into()]).await?;
-    Ok(())
+    Statement::new(sql, vec![name.into(), value.into()])
+}
+
+pub(crate) async fn remove(session: &mut Session, name: &str) -> Result<(), StoreError> {
+    session.execute("DELETE FROM settings WHERE name = $1", vec![name.into()]).await.map(drop)
 }
 
 /// Replaces the value if it is still the old one. False: it is not.

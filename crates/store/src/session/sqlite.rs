@@ -3,8 +3,9 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 
+use super::{Statement, StatementResult};
 use crate::error::StoreError;
-use crate::value::{Row, Value};
+use crate::value::{Cell, Row, Value};
 
 pub(super) fn execute(
     connection: &Connection,
@@ -34,6 +35,39 @@ pub(super) fn rows(
         rows.push(Row::new(columns?));
     }
     Ok(rows)
+}
+
+/// Every row, one after the other.
+pub(super) fn each(
+    connection: &Connection,
+    sql: &str,
+    take: &mut (dyn FnMut(Vec<Cell>) -> Result<(), String> + Send),
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare(sql).map_err(|error| fault(&error))?;
+    let width = statement.column_count();
+    let mut found = statement.query([]).map_err(|error| fault(&error))?;
+    while let Some(row) = found.next().map_err(|error| fault(&error))? {
+        let cells: Result<Vec<Cell>, StoreError> = (0..width)
+            .map(|column| row.get_ref(column).map_err(|error| fault(&error)).and_then(value))
+            .map(|value| value.map(Cell::from))
+            .collect();
+        take(cells?).map_err(StoreError::invalid)?;
+    }
+    Ok(())
+}
+
+/// Rows of a query, or how many it has touched.
+pub(super) fn run(
+    connection: &Connection,
+    Statement { sql, values }: &Statement,
+) -> Result<StatementResult, StoreError> {
+    let is_query = sql.starts_with("SELECT");
+    match is_query {
+        true => Ok(StatementResult { rows: rows(connection, sql, values)?, touched: 0 }),
+        false => {
+            Ok(StatementResult { rows: Vec::new(), touched: execute(connection, sql, values)? })
+        }
+    }
 }
 
 /// When the disk fails in the middle of a commit, it may have been made.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::error::StoreError;
 use crate::limits::{PATIENCE, QUEUE};
-use crate::schema;
+use crate::schema::{self, SchemaGoal};
 use crate::session::{Doing, Session, TransactionMode};
 
 /// A handle to the thread; it ends when the last one is gone and all that was asked is done.
@@ -30,7 +30,7 @@ enum WorkerMessage {
 type Job = Box<dyn FnOnce(&mut Session) + Send>;
 
 impl Worker {
-    pub(crate) async fn open(path: PathBuf) -> Result<Self, StoreError> {
+    pub(crate) async fn open(path: PathBuf, schema: SchemaGoal) -> Result<Self, StoreError> {
         // Bounded: callers wait to be let in rather than pile up work that nobody waits for any
         // more.
         let (queue, jobs) = mpsc::channel(QUEUE);
@@ -38,7 +38,7 @@ impl Worker {
         // A thread of its own: SQLite blocks, which the threads of the runtime must not.
         thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || match ready(&path) {
+            .spawn(move || match ready(&path, schema) {
                 Ok(session) => {
                     // If the caller has gone, the thread ends and the file is closed.
                     if opened.send(Ok(())).is_ok() {
@@ -92,7 +92,7 @@ impl Worker {
     }
 }
 
-fn ready(path: &std::path::Path) -> Result<Session, StoreError> {
+fn ready(path: &std::path::Path, schema: SchemaGoal) -> Result<Session, StoreError> {
     let connection = open::open(path)?;
     let mut session = Session::Sqlite(connection);
     // Nothing is changed in a file that is not ours to read, not even how it keeps its journal.
@@ -100,7 +100,7 @@ fn ready(path: &std::path::Path) -> Result<Session, StoreError> {
     if let Session::Sqlite(connection) = &session {
         open::settle(connection)?;
     }
-    at_once(schema::migrate(&mut session))?;
+    at_once(schema::settle(&mut session, schema))?;
     Ok(session)
 }
 

@@ -21,6 +21,8 @@ on_both! { audit:
     a_new_key_authenticates_the_beginning_too,
     who_removes_records_and_has_no_key_is_found_out,
     several_stores_write_one_chain,
+    each_filter_reads_an_index,
+    a_mark_stands_there_if_and_only_if_the_records_do,
 }
 
 fn call(at: i64, tool: &str) -> NewAudit {
@@ -246,7 +248,7 @@ async fn the_oldest_records_go_and_the_rest_is_proven(place: &Place) {
     // The clock has jumped back: what follows on a newer record stays with it.
     let times = [1, 2, 50, 3, 4, 100, 101, 102];
     store.append_audit(times.map(|at| call(at, "a")).to_vec()).await.unwrap();
-    let by_time = |before| AuditRetention { before: Some(before), records: None };
+    let by_time = |before| AuditRetention { before: Some(before), ..AuditRetention::default() };
     assert_eq!(store.prune_audit(by_time(1)).await.unwrap(), None);
     let pruned = store.prune_audit(by_time(10)).await.unwrap().unwrap();
     assert_eq!((pruned.removed, pruned.last.seq, pruned.is_partial), (2, 2, false));
@@ -261,8 +263,13 @@ async fn the_oldest_records_go_and_the_rest_is_proven(place: &Place) {
 async fn so_many_of_the_newest_records_stay(place: &Place) {
     let store = place.open().await;
     store.append_audit((1..=6).map(|at| call(at, "a")).collect()).await.unwrap();
-    let by_number = AuditRetention { before: None, records: Some(3) };
-    assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 3);
+    let by_number = AuditRetention { records: Some(3), ..AuditRetention::default() };
+    assert_eq!(store.prunable_audit(by_number).await.unwrap(), Some((1, 3)));
+    let some = AuditRetention { upto: Some(2), ..by_number };
+    assert_eq!(store.prunable_audit(some).await.unwrap(), Some((1, 2)));
+    assert_eq!(store.prune_audit(some).await.unwrap().unwrap().last.seq, 2);
+    assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 1);
+    assert_eq!(store.prunable_audit(by_number).await.unwrap(), None);
     assert_eq!(store.prune_audit(by_number).await.unwrap(), None);
     assert_eq!(verified(&store).await, (4, 3));
 }
@@ -270,7 +277,7 @@ async fn so_many_of_the_newest_records_stay(place: &Place) {
 async fn what_retention_leaves_nobody_removes(place: &Place) {
     let store = place.open().await;
     store.append_audit((1..=9).map(|at| call(at, "a")).collect()).await.unwrap();
-    let by_number = AuditRetention { before: None, records: Some(2) };
+    let by_number = AuditRetention { records: Some(2), ..AuditRetention::default() };
     assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 7);
     for sql in ["DELETE FROM audit WHERE seq = 8", "DELETE FROM audit"] {
         let refused = place.tamper(sql).await.unwrap_err();
@@ -281,7 +288,7 @@ async fn what_retention_leaves_nobody_removes(place: &Place) {
 async fn a_new_key_authenticates_the_beginning_too(place: &Place) {
     let store = place.open().await;
     store.append_audit((1..=9).map(|at| call(at, "a")).collect()).await.unwrap();
-    let by_number = AuditRetention { before: None, records: Some(2) };
+    let by_number = AuditRetention { records: Some(2), ..AuditRetention::default() };
     assert_eq!(store.prune_audit(by_number).await.unwrap().unwrap().removed, 7);
     let [new, old] = [1, 9].map(|byte| AuditKey::new([byte; 32]));
     let rotated = StoreOptions { audit_keys: vec![new.clone(), old] };
@@ -321,4 +328,53 @@ async fn several_stores_write_one_chain(place: &Place) {
         let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
         assert_eq!(two.audit(filter, 1_000).await.unwrap().len(), 80);
     }
+}
+
+/// Of a log in which what is looked for is rare: the database itself chooses an index for each filter.
+async fn each_filter_reads_an_index(place: &Place) {
+    let store = place.open().await;
+    let text = |text: &str| Some(text.to_owned());
+    let common = |at| NewAudit { server_id: text("s"), server_name: text("n"), ..call(at, "t") };
+    for at in 0..5 {
+        store.append_audit((0..2_000).map(|n| common(at * 2_000 + n)).collect()).await.unwrap();
+    }
+    let rare = NewAudit {
+        server_id: text("rare"),
+        server_name: text("rare"),
+        action: "rare".to_owned(),
+        outcome: "rare".to_owned(),
+        principal: "rare".to_owned(),
+        ..call(20_000, "rare")
+    };
+    store.append_audit(vec![rare]).await.unwrap();
+    place.tamper("ANALYZE").await.unwrap();
+    let any = AuditFilter::default;
+    let table: &[(AuditFilter, &[&str])] = &[
+        (AuditFilter { server: text("rare"), ..any() }, &["audit_server", "audit_server_name"]),
+        (AuditFilter { tool: text("rare"), ..any() }, &["audit_tool"]),
+        (AuditFilter { action: text("rare"), ..any() }, &["audit_action"]),
+        (AuditFilter { outcome: text("rare"), ..any() }, &["audit_outcome"]),
+        (AuditFilter { principal: text("rare"), ..any() }, &["audit_principal"]),
+    ];
+    for (filter, indexes) in table {
+        let plan = store.explain_audit(filter.clone(), 50).await.unwrap();
+        for index in *indexes {
+            assert!(plan.iter().any(|line| line.contains(index)), "{filter:?}: {plan:#?}");
+        }
+        assert_eq!(store.audit(filter.clone(), 50).await.unwrap().len(), 1, "{filter:?}");
+    }
+}
+
+async fn a_mark_stands_there_if_and_only_if_the_records_do(place: &Place) {
+    let store = place.open().await;
+    let mark = |value: u8| ("writer".to_owned(), vec![value]);
+    assert_eq!(store.append_marked_audit(vec![call(1, "a")], mark(1)).await, Ok(1));
+    assert_eq!(store.setting("writer").await.unwrap(), Some(vec![1]));
+    let stranger = StoreOptions { audit_keys: vec![AuditKey::new([1; 32])] };
+    let stranger = Store::open(&place.url, stranger).await.unwrap();
+    assert!(stranger.append_marked_audit(vec![call(2, "b")], mark(2)).await.is_err());
+    assert_eq!(store.setting("writer").await.unwrap(), Some(vec![1]));
+    assert_eq!(store.append_marked_audit(vec![], mark(3)).await, Ok(0));
+    assert_eq!(store.setting("writer").await.unwrap(), Some(vec![3]));
+    assert_eq!(verified(&store).await, (1, 1));
 }

@@ -9,6 +9,7 @@
 mod audit;
 mod cluster;
 mod credentials;
+mod dump;
 mod health;
 mod keys;
 mod known_listings;

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use trunkline_store::{AuditVerdict, Change, NewAudit, Store, StoreError, StoreUrl};
+use trunkline_store::{
+    AuditVerdict, Change, CredentialRecord, NewAudit, Store, StoreError, StoreUrl,
+};
 
 use crate::cluster::Cluster;
 use crate::place::{Place, a_server, ask, on_a_runtime, on_postgres, options};
-use crate::proxy::{LOSE_ANSWER, LOSE_COMMIT, Proxy};
+use crate::proxy::{LOSE_ANSWER, LOSE_COMMIT, Proxy, STAND_STILL};
 
 /// Long, because it is only reached when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -98,6 +100,57 @@ fn a_commit_without_an_answer_is_said_to_be_uncertain() {
             assert!(!error.may_retry());
             assert_eq!(store.server(id).await.is_ok(), written, "{id}");
         }
+    });
+}
+
+/// Distance is what a change costs: the changes, the lock and the end of the log are asked for in one trip, and the
+/// records are written and committed in another.
+#[test]
+fn a_registration_is_two_trips_to_the_server_and_a_reading_one() {
+    on_postgres(async |place| {
+        let (proxy, store) = through_proxy(place).await;
+        store.append_audit(vec![NewAudit::default()]).await.unwrap();
+        let before = proxy.trips();
+        let credential = |name: &str| {
+            Change::PutCredential(CredentialRecord {
+                id: name.to_owned(),
+                owner: "a".to_owned(),
+                name: name.to_owned(),
+                kind: "secret".to_owned(),
+                sealed: vec![1],
+                key_version: 1,
+                updated_at: 1,
+                updated_by: None,
+            })
+        };
+        let changes = vec![Change::InsertServer(a_server("a")), credential("x"), credential("y")];
+        store.commit(changes, vec![NewAudit::default()]).await.unwrap();
+        assert_eq!(proxy.trips() - before, 2);
+        let before = proxy.trips();
+        assert_eq!(store.all_servers().await.unwrap().len(), 1);
+        assert_eq!(proxy.trips() - before, 1);
+    });
+}
+
+#[test]
+fn a_writer_that_stands_still_with_the_lock_of_the_log_does_not_stop_the_others() {
+    on_postgres(async |place| {
+        let (proxy, still) = through_proxy(place).await;
+        let other = place.open().await;
+        still.append_audit(vec![NewAudit::default()]).await.unwrap();
+        proxy.next(STAND_STILL);
+        let others = async {
+            while !proxy.stands_still() {
+                sleep(Duration::from_millis(5)).await;
+            }
+            other.append_audit(vec![NewAudit::default()]).await
+        };
+        tokio::select! {
+            stopped = still.append_audit(vec![NewAudit::default()]) => panic!("{stopped:?}"),
+            appended = others => assert_eq!(appended, Ok(2)),
+        }
+        let verdict = other.verify_audit().await.unwrap();
+        assert!(matches!(verdict, AuditVerdict::Verified { records: 2, .. }), "{verdict:?}");
     });
 }
 

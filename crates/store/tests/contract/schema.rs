@@ -25,9 +25,9 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     place.tamper("UPDATE schema_version SET version = 99").await.unwrap();
     let before = place.contents().await;
     let outcome = Store::open(&place.url, options()).await.map(drop);
-    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 11 }));
+    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 12 }));
     assert_eq!(place.contents().await, before);
-    place.tamper("UPDATE schema_version SET version = 10").await.unwrap();
+    place.tamper("UPDATE schema_version SET version = 12").await.unwrap();
     assert_eq!(place.open().await.server("a").await.unwrap(), a_server("a"));
 }
 
@@ -81,7 +81,7 @@ fn a_sample(server: &str) -> HealthSample {
 }
 
 /// What makes a store of now one of the first version.
-fn first_version(place: &Place) -> String {
+pub(crate) fn first_version(place: &Place) -> String {
     let samples = match place.is_file() {
         true => {
             "CREATE TABLE old (
@@ -118,7 +118,8 @@ fn first_version(place: &Place) -> String {
         }
     };
     format!(
-        "{samples} {triggers} ALTER TABLE credentials DROP COLUMN updated_by;
+        "{samples} {triggers} DROP INDEX audit_server_name; DROP INDEX audit_tool; DROP INDEX audit_action;
+         DROP INDEX audit_outcome; ALTER TABLE credentials DROP COLUMN updated_by;
          ALTER TABLE audit DROP COLUMN count; DROP TABLE audit_pruned;
          DROP TABLE leases; DROP TABLE pending_logins;
          DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;

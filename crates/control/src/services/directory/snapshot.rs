@@ -1,7 +1,7 @@
 //! `ServerDirectory`: every server there is at one moment, from the store and from the config file.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap};
 
 use trunkline_catalog::config::{CallRules, OnChange, SandboxRules, ServerSpec, Transport};
 use trunkline_store::{DesiredState, ServerRecord};
@@ -17,6 +17,8 @@ pub(crate) const CUSTOM_GROUP_NAME: &str = "custom";
 #[derive(Debug, Default)]
 pub(crate) struct ServerDirectory {
     entries: BTreeMap<String, ServerEntry>,
+    /// The name under which the server with this id can be reached.
+    names: HashMap<String, String>,
     /// Registered servers whose name the config file has taken since.
     pub(crate) displaced: Vec<ServerEntry>,
 }
@@ -126,6 +128,7 @@ impl ServerDirectory {
                     times: times(&spec.id),
                 },
             };
+            directory.names.insert(spec.id.clone(), spec.key.clone());
             directory.entries.insert(spec.key.clone(), entry);
         }
         for record in records {
@@ -133,6 +136,7 @@ impl ServerDirectory {
             match directory.entries.entry(entry.name.clone()) {
                 Slot::Occupied(_) => directory.displaced.push(entry),
                 Slot::Vacant(place) => {
+                    directory.names.insert(entry.id.clone(), entry.name.clone());
                     place.insert(entry);
                 }
             }
@@ -159,7 +163,9 @@ impl ServerDirectory {
     }
 
     pub(crate) fn by_id(&self, id: &str) -> Option<&ServerEntry> {
-        self.all().find(|entry| entry.id == id)
+        let placed = self.names.get(id).and_then(|name| self.entries.get(name));
+        // Those that are displaced are few.
+        placed.or_else(|| self.displaced.iter().find(|entry| entry.id == id))
     }
 
     /// If it can be reached under its name.

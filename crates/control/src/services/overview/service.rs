@@ -96,7 +96,14 @@ impl OverviewService {
     pub(crate) fn metrics(&self, asker: &Principal) -> String {
         let directory = self.live.directory();
         let seen = directory.reachable().filter(|entry| sees(asker, &entry.name));
-        let entries: Vec<_> = seen.map(|entry| (entry, self.live.info(entry))).collect();
+        let seen: Vec<_> = seen.collect();
+        let all: Vec<_> = seen.iter().map(|entry| self.live.status(entry)).collect();
+        let statuses = ServerStatus::ALL.map(|status| {
+            let count = all.iter().filter(|found| **found == status).count();
+            (status.as_str(), count as u64)
+        });
+        let apart = seen.into_iter().filter(|entry| self.metrics.is_apart(&entry.name));
+        let entries: Vec<_> = apart.map(|entry| (entry, self.live.info(entry))).collect();
         let found = self.live.fleet().map(Fleet::findings).unwrap_or_default();
         let counts: Vec<Vec<(&'static str, u64)>> = entries
             .iter()
@@ -127,10 +134,13 @@ impl OverviewService {
             policy_refusals: self.settings.policies.refused(),
             policies: self.settings.policies.current().infos().count() as u64,
             servers: &servers,
+            statuses: &statuses,
             audit_waiting: audit.waiting as u64,
             store_silent_seconds: self.keys.silence().as_secs(),
             is_stale: self.keys.is_stale(),
             audit_lost: audit.lost,
+            audit_spool: [audit.spool.records, audit.spool.bytes, audit.spool.limit],
+            audit_store_up: audit.trouble.is_none(),
             // Relaxed: a count that is only shown.
             audit_export_lost: self.audit.export_lost().load(Ordering::Relaxed),
             tokens_refused: self.rejected.total(),

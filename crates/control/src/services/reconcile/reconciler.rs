@@ -89,10 +89,13 @@ impl Reconciler {
         });
         let mut registered: Vec<_> = registered.collect();
         // In the order of their registration: what two of them offer stays with the one that had it first.
-        registered.sort_by_key(|(_, record)| (record.created_at, record.id.clone()));
+        registered.sort_by(|(_, a), (_, b)| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         for (entry, record) in registered {
             let spec = match entry.wanted {
-                true => self.wanted_spec(fleet, record, &changes).await.map(Some),
+                true => {
+                    let running = fleet.spec(&record.id);
+                    self.wanted_spec(running, record, &changes).await.map(Some)
+                }
                 false => Ok(None),
             };
             match spec {
@@ -159,15 +162,15 @@ impl Reconciler {
     /// as its record has it.
     async fn wanted_spec(
         &self,
-        fleet: &Fleet,
+        running: Option<ServerSpec>,
         record: &ServerRecord,
         changes: &SecretChanges,
     ) -> Result<ServerSpec, NoConnection> {
-        let running = fleet.spec(&record.id);
         let holds = self.applied.lock().holds(record, changes);
-        if let Some(running) = running.as_ref().filter(|_| holds) {
-            return Ok(running.clone());
-        }
+        let running = match running {
+            Some(running) if holds => return Ok(running),
+            running => running,
+        };
         match (self.spec(record, changes).await, running) {
             // A store that does not answer does not stop what runs.
             (Err(NoConnection::NotNow(_)), Some(running)) => Ok(running),

@@ -15,7 +15,7 @@ use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
 use crate::access::{CertificateRoles, WithoutToken};
-use crate::audit::{AuditExport, AuditKeep};
+use crate::audit::{AuditExport, AuditFull, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::{Llm, SecondOpinions};
@@ -92,9 +92,13 @@ pub struct ReplicaSettings {
 /// What becomes of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditSettings {
-    /// What cannot be recorded does not run.
-    pub is_required: bool,
+    /// What becomes of calls while nothing more can be recorded.
+    pub full: AuditFull,
+    /// Bytes of records that may wait on disk while the store is slow or away.
+    pub spool: u64,
     pub keep: AuditKeep,
+    /// Where records go that are not kept any more.
+    pub archive: Option<PathBuf>,
     /// Where its end is noted, outside the store.
     pub anchor: Option<PathBuf>,
     /// Where it is passed on to.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use trunkline_catalog::name::escaped;
 use trunkline_gateway::{
     CallFailure, CountedRequest, FailureKind, PolicyTarget, RequestFacts, State,
@@ -14,6 +15,7 @@ use trunkline_wire::{decode, member};
 
 use super::service::ToolService;
 use crate::access::{Grants, Principal, Rules, label};
+use crate::audit::AuditFull;
 use crate::clock;
 use crate::fault::{About, Problem, ProblemKind};
 use crate::health::ServerStatus;
@@ -22,6 +24,10 @@ use crate::services::directory::{CUSTOM_GROUP_ID, ServerDirectory, ServerEntry};
 use crate::services::grants::{allowance, sees};
 use crate::services::problems::{no_such_server, no_such_tool};
 use crate::services::records::record;
+
+/// How long a call waits until it can be recorded, where calls are to wait; over MCP it is as long.
+const BLOCKED: Duration = Duration::from_secs(30);
+const BLOCKED_LOOK: Duration = Duration::from_millis(50);
 
 /// A call as it is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -118,10 +124,9 @@ impl ToolService {
         call: ToolCallRequest<'_>,
         by: Actor<'_>,
     ) -> Result<ToolAnswer, Refused> {
-        // Relaxed: a flag alone; nothing is read because of it.
-        if self.settings.audit.is_required && self.audit.is_stuck().load(Ordering::Relaxed) {
+        if !self.can_be_recorded().await {
             let why = "the call cannot be recorded in the audit log, and nothing runs unrecorded \
-                       (--audit-required); it did not run";
+                       (--audit-full, --audit-required); it did not run";
             let refused = RefusedCall { server: None, tool: call.name.to_owned() };
             return Err((Problem::new(ProblemKind::StoreUnavailable, why), Some(refused)));
         }
@@ -200,6 +205,17 @@ impl ToolService {
                 Err((self.failed(&failure, call.name, about), left))
             }
         }
+    }
+
+    /// Waits for it, where calls are to wait.
+    async fn can_be_recorded(&self) -> bool {
+        // Relaxed: a flag alone; nothing is read because of it.
+        let is_stuck = || self.audit.is_stuck().load(Ordering::Relaxed);
+        let until = Instant::now() + BLOCKED;
+        while self.settings.audit.full == AuditFull::Block && is_stuck() && Instant::now() < until {
+            sleep(BLOCKED_LOOK).await;
+        }
+        self.settings.audit.full == AuditFull::Drop || !is_stuck()
     }
 
     /// Do policies let this one call the tool with these arguments?

@@ -7,10 +7,13 @@ use crate::pins::PinnedEntry;
 use crate::upstream::lifecycle::server::Server;
 
 /// Changes what happens when the definitions of a server do; what it lists is looked at by that.
-pub(crate) fn set_on_change(server: &Server, on_change: Option<OnChange>) {
-    if server.offer.pins.set_policy(on_change) {
+/// True: it was another one before.
+pub(crate) fn set_on_change(server: &Server, on_change: Option<OnChange>) -> bool {
+    let is_changed = server.offer.pins.set_policy(on_change);
+    if is_changed {
         reconsider_pins(server);
     }
+    is_changed
 }
 
 /// Is what it says to models held until somebody approves it?

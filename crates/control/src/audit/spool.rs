@@ -1,0 +1,408 @@
+//! `Spool`: records on disk that the store has not taken yet. They survive the process, and are read in their
+//! order.
+//!
+//! Each record has a number, counted from the first one that this data directory ever wrote. The store keeps a mark
+//! beside the records (how many of them it has): what stands in the spool before the mark is not written again, however
+//! the process before ended.
+
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use trunkline_store::NewAudit;
+
+use super::spooled::{line_of, record_of};
+
+/// A file of the spool is closed when it has so many bytes: a smaller one is removed sooner.
+const SEGMENT: u64 = 4 << 20;
+/// Programs that share a data directory: each has a spool of its own.
+const SHARED: usize = 16;
+
+#[derive(Debug)]
+pub struct Spool {
+    dir: PathBuf,
+    /// Held for as long as the spool is used.
+    _lock: File,
+    /// Names this writer in the store.
+    id: String,
+    limit: u64,
+    segments: VecDeque<SpoolSegment>,
+    /// The last segment, if it takes more.
+    open: Option<File>,
+    /// The number of the first record that is not in the store, and where it stands in the first segment.
+    read: u64,
+    offset: u64,
+    /// The number of the next record.
+    next: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SpoolSegment {
+    first: u64,
+    records: u64,
+    bytes: u64,
+}
+
+/// The oldest records of a spool.
+#[derive(Debug, Default)]
+pub(super) struct SpoolBatch {
+    pub(super) records: Vec<NewAudit>,
+    /// How many lines they were: what could not be read is not among the records.
+    pub(super) lines: u64,
+    bytes: u64,
+}
+
+impl SpoolBatch {
+    /// Records that were written just now, and are known.
+    pub(super) fn at(lines: u64, bytes: u64) -> Self {
+        Self { records: Vec::new(), lines, bytes }
+    }
+}
+
+impl Spool {
+    /// The spool in this directory, with what is in it; of those who share the directory each gets another one. `limit`:
+    /// the bytes it may have.
+    pub fn open(parent: &Path, limit: u64) -> io::Result<Self> {
+        for number in 1..=SHARED {
+            let name = match number {
+                1 => "audit-spool".to_owned(),
+                _ => format!("audit-spool-{number}"),
+            };
+            let dir = parent.join(name);
+            DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+            let lock = options().open(dir.join("lock"))?;
+            match lock.try_lock() {
+                Ok(()) => return Self::take(dir, lock, limit),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Err(io::Error::new(ErrorKind::ResourceBusy, "too many programs use the data directory"))
+    }
+
+    fn take(dir: PathBuf, lock: File, limit: u64) -> io::Result<Self> {
+        let id = identity(&dir)?;
+        let mut segments = Vec::new();
+        for entry in fs::read_dir(&dir)? {
+            let path = entry?.path();
+            let Some(first) = number_of(&path) else { continue };
+            match measure(&path, first)? {
+                SpoolSegment { records: 0, .. } => fs::remove_file(&path)?,
+                segment => segments.push(segment),
+            }
+        }
+        segments.sort_by_key(|segment| segment.first);
+        let read = segments.first().map_or(0, |segment| segment.first);
+        let next = segments.last().map_or(0, |segment| segment.first + segment.records);
+        let segments = segments.into();
+        Ok(Self { dir, _lock: lock, id, limit, segments, open: None, read, offset: 0, next })
+    }
+
+    /// Names this writer in the store.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The store has all records before this one.
+    pub(super) fn begin_at(&mut self, mark: u64) -> io::Result<()> {
+        while self.read < mark && self.records() > 0 {
+            let batch = self.peek(mark - self.read)?;
+            if batch.lines == 0 {
+                break;
+            }
+            self.advance(&batch)?;
+        }
+        if self.records() == 0 {
+            // What was in memory is gone; its numbers were not used.
+            (self.read, self.next) = (mark.max(self.read), mark.max(self.next));
+        }
+        Ok(())
+    }
+
+    /// The number of the first record that is not in the store.
+    pub(super) fn position(&self) -> u64 {
+        self.read
+    }
+
+    pub(super) fn records(&self) -> u64 {
+        self.next - self.read
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Records went to the store without the spool; it must be empty.
+    pub(super) fn skip(&mut self, count: u64) {
+        self.read += count;
+        self.next = self.read;
+    }
+
+    /// Is there room for all of these?
+    pub(super) fn has_room_for(&self, records: &[NewAudit]) -> bool {
+        let needed: u64 = records.iter().map(|record| line_of(record).len() as u64).sum();
+        self.bytes() + needed <= self.limit
+    }
+
+    /// Adds as many of these as there is room for, and says how many. They are on the disk then. After an error none of
+    /// them is.
+    pub(super) fn append(&mut self, records: &[NewAudit]) -> io::Result<usize> {
+        let mut room = self.limit.saturating_sub(self.bytes());
+        let (mut text, mut count) = (Vec::new(), 0);
+        for record in records {
+            let line = line_of(record);
+            let Some(left) = room.checked_sub(line.len() as u64) else { break };
+            room = left;
+            text.extend(line);
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        let before = self.segment()?;
+        let Some(file) = &mut self.open else { return Ok(0) };
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // What was begun must not stand before what is written next.
+            if file.set_len(before).is_err() {
+                self.open = None;
+            }
+            return Err(error);
+        }
+        if let Some(segment) = self.segments.back_mut() {
+            segment.bytes += text.len() as u64;
+            segment.records += count as u64;
+            if segment.bytes >= SEGMENT {
+                self.open = None;
+            }
+        }
+        self.next += count as u64;
+        Ok(count)
+    }
+
+    /// There is a segment that takes more. Its length.
+    fn segment(&mut self) -> io::Result<u64> {
+        if let (Some(_), Some(last)) = (&self.open, self.segments.back()) {
+            return Ok(last.bytes);
+        }
+        let path = self.path(self.next);
+        self.open = Some(options().create_new(true).append(true).open(path)?);
+        // The name, too: else the file is lost with the power.
+        File::open(&self.dir)?.sync_all()?;
+        self.segments.push_back(SpoolSegment { first: self.next, records: 0, bytes: 0 });
+        Ok(0)
+    }
+
+    /// The oldest records, at most so many, of one file.
+    pub(super) fn peek(&self, most: u64) -> io::Result<SpoolBatch> {
+        let Some(first) = self.segments.front() else { return Ok(SpoolBatch::default()) };
+        let mut file = File::open(self.path(first.first))?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut lines = BufReader::new(file);
+        let most = most.min((first.first + first.records).saturating_sub(self.read));
+        let (mut batch, mut line) = (SpoolBatch::default(), Vec::new());
+        while batch.lines < most {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line)? as u64;
+            if length == 0 {
+                break;
+            }
+            batch.lines += 1;
+            batch.bytes += length;
+            batch.records.extend(record_of(&line));
+        }
+        Ok(batch)
+    }
+
+    /// The store has this batch.
+    pub(super) fn advance(&mut self, batch: &SpoolBatch) -> io::Result<()> {
+        self.read += batch.lines;
+        self.offset += batch.bytes;
+        while let Some(first) = self.segments.front().copied() {
+            let is_done = self.read >= first.first + first.records;
+            if !is_done {
+                break;
+            }
+            if self.segments.len() == 1 {
+                self.open = None;
+            }
+            self.segments.pop_front();
+            self.offset = 0;
+            if let Some(next) = self.segments.front() {
+                self.read = self.read.max(next.first);
+            }
+            fs::remove_file(self.path(first.first))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, first: u64) -> PathBuf {
+        self.dir.join(format!("{first:020}.ndjson"))
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options
+}
+
+/// Made once for each directory.
+fn identity(dir: &Path) -> io::Result<String> {
+    let path = dir.join("id");
+    match fs::read_to_string(&path) {
+        Ok(text) if text.trim().len() == 32 => return Ok(text.trim().to_owned()),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let random =
+        crate::access::random::<16>().map_err(|_| io::Error::other("no random numbers"))?;
+    let id = hex::encode(random);
+    let mut file = options().truncate(true).open(&path)?;
+    file.write_all(id.as_bytes())?;
+    file.sync_all()?;
+    File::open(dir)?.sync_all()?;
+    Ok(id)
+}
+
+fn number_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".ndjson")?.parse().ok()
+}
+
+/// What is in a file. A last line without its end was being written when the power failed: it goes.
+fn measure(path: &Path, first: u64) -> io::Result<SpoolSegment> {
+    let mut lines = BufReader::new(File::open(path)?);
+    let (mut segment, mut line) = (SpoolSegment { first, records: 0, bytes: 0 }, Vec::new());
+    loop {
+        line.clear();
+        let length = lines.read_until(b'\n', &mut line)? as u64;
+        if line.last() != Some(&b'\n') {
+            if length > 0 {
+                OpenOptions::new().write(true).open(path)?.set_len(segment.bytes)?;
+            }
+            return Ok(segment);
+        }
+        segment.records += 1;
+        segment.bytes += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::scratch::Folder;
+
+    fn record(name: &str) -> NewAudit {
+        NewAudit { action: name.to_owned(), ..NewAudit::default() }
+    }
+
+    fn records(from: u64, count: u64) -> Vec<NewAudit> {
+        (from..from + count).map(|number| record(&number.to_string())).collect()
+    }
+
+    /// Everything in it, in batches of this many.
+    fn drain(spool: &mut Spool, most: u64) -> Vec<String> {
+        let mut all = Vec::new();
+        loop {
+            let batch = spool.peek(most).unwrap();
+            if batch.lines == 0 {
+                return all;
+            }
+            all.extend(batch.records.iter().map(|record| record.action.clone()));
+            spool.advance(&batch).unwrap();
+        }
+    }
+
+    fn names(numbers: std::ops::Range<u64>) -> Vec<String> {
+        numbers.map(|number| number.to_string()).collect()
+    }
+
+    #[test]
+    fn records_come_back_in_their_order_also_after_a_restart() {
+        let folder = Folder::new();
+        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        let id = spool.id().to_owned();
+        assert_eq!(spool.append(&records(0, 10)).unwrap(), 10);
+        let batch = spool.peek(3).unwrap();
+        assert_eq!(batch.lines, 3);
+        spool.advance(&batch).unwrap();
+        assert_eq!((spool.position(), spool.records()), (3, 7));
+        drop(spool);
+        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        assert_eq!((spool.id(), spool.records()), (id.as_str(), 10), "only the store knows");
+        spool.begin_at(5).unwrap();
+        spool.append(&records(10, 5)).unwrap();
+        assert_eq!(drain(&mut spool, 4), names(5..15));
+        assert_eq!((spool.position(), spool.records(), spool.bytes()), (15, 0, 0));
+        spool.append(&records(15, 1)).unwrap();
+        assert_eq!(drain(&mut spool, 4), names(15..16));
+        let left = fs::read_dir(folder.path().join("audit-spool")).unwrap().count();
+        assert_eq!(left, 2, "its id and its lock");
+    }
+
+    #[test]
+    fn a_spool_has_so_many_bytes_and_no_more() {
+        let folder = Folder::new();
+        let line = line_of(&record("7")).len() as u64;
+        let mut spool = Spool::open(folder.path(), line * 3 + 1).unwrap();
+        assert_eq!(spool.append(&records(0, 9)).unwrap(), 3);
+        assert_eq!(spool.append(&records(3, 1)).unwrap(), 0);
+        assert_eq!(drain(&mut spool, 9), names(0..3));
+        assert_eq!(spool.append(&records(3, 9)).unwrap(), 3);
+    }
+
+    #[test]
+    fn many_records_are_many_files_and_each_goes_when_it_is_done_with() {
+        let folder = Folder::new();
+        let mut spool = Spool::open(folder.path(), 1 << 30).unwrap();
+        let long = NewAudit { detail: Some("x".repeat(1 << 20)), ..record("long") };
+        for _ in 0..5 {
+            assert_eq!(spool.append(&[long.clone(), long.clone()]).unwrap(), 2);
+        }
+        assert!(spool.segments.len() > 1);
+        let before = spool.bytes();
+        let batch = spool.peek(5).unwrap();
+        spool.advance(&batch).unwrap();
+        assert!(spool.bytes() < before);
+        assert_eq!(drain(&mut spool, 100).len() as u64 + batch.lines, 10);
+    }
+
+    #[test]
+    fn what_was_half_written_is_left_out_and_what_is_damaged_is_counted() {
+        let folder = Folder::new();
+        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        spool.append(&records(0, 3)).unwrap();
+        let path = spool.path(0);
+        drop(spool);
+        let mut text = fs::read_to_string(&path).unwrap().replacen("\"1\"", "\"1", 1);
+        text.push_str("{\"action\":");
+        fs::write(&path, text).unwrap();
+        let spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        assert_eq!(spool.records(), 3);
+        let batch = spool.peek(9).unwrap();
+        assert_eq!((batch.lines, batch.records.len()), (3, 2));
+    }
+
+    #[test]
+    fn it_is_for_its_owner_only_and_for_one_program_at_a_time() {
+        let folder = Folder::new();
+        let mut one = Spool::open(folder.path(), 1 << 20).unwrap();
+        let other = Spool::open(folder.path(), 1 << 20).unwrap();
+        assert_ne!((one.id(), &one.dir), (other.id(), &other.dir));
+        one.append(&records(0, 1)).unwrap();
+        for entry in fs::read_dir(&one.dir).unwrap() {
+            let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0);
+        }
+        assert_eq!(fs::metadata(&one.dir).unwrap().permissions().mode() & 0o077, 0);
+    }
+}
