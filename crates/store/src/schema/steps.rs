@@ -7,8 +7,10 @@ use self::Statement::{Both, Postgres, Sqlite};
 pub(super) const KNOWN: i64 = 12;
 
 /// In the order in which they are taken: the first leads to version 1.
-pub(super) const STEPS: &[&[Statement]] =
-    &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11, STEP_12];
+pub(super) const STEPS: &[&[Statement]] = &[
+    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
+    STEP_12,
+];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]

@@ -57,7 +57,8 @@ impl<T> CallLine<T> {
         let (first, _) = self.calls.first_key_value()?;
         // Calls that wait at the same time are far fewer than there are handles.
         let behind = handle.wrapping_sub(first.handle());
-        Some(CallTicket(first.0 + u64::from(behind))).filter(|ticket| self.calls.contains_key(ticket))
+        Some(CallTicket(first.0 + u64::from(behind)))
+            .filter(|ticket| self.calls.contains_key(ticket))
     }
 
     pub(super) fn insert(&mut self, ticket: CallTicket, call: T) {
