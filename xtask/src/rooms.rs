@@ -489,15 +489,4 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
 pub const FOR_ALL: &[&str] = &["lock"];
 
 /// Crates whose rooms are all named above: a new room there fails until its place is decided.
-pub const COMPLETE: &[&str] = &[
-    "app",
-    "catalog",
-    "control",
-    "dashboard",
-    "gateway",
-    "http",
-    "keeper",
-    "search",
-    "store",
-    "wire",
-];
+pub const COMPLETE: &str = "app catalog control dashboard gateway http keeper search store wire";

@@ -1,5 +1,4 @@
-//! Every bound and every wait, with its reason (those of HTTP/2: `front/http/inbound/http2/bounds.rs`). What a flag
-//! changes stands in `Limits`.
+//! Every bound and wait with its reason (HTTP/2: `inbound/http2/bounds.rs`). What a flag changes stands in `Limits`.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -331,12 +330,9 @@ pub(crate) const KEPT_STREAMS_BYTES: usize = 4 * 1024 * 1024;
 /// something is told so instead of waiting.
 pub(crate) const AWAY_SECONDS: u32 = 60;
 
-/// How long a request waits for room in the audit log before it is refused (`--audit-full block`).
-// Below the minute after which many clients give up.
+/// So long, in memory, so many requests wait for room in the audit log (`--audit-full block`); many clients wait a minute.
 pub(crate) const BLOCKED: Duration = Duration::from_secs(30);
-/// Between two looks whether there is room.
 pub(crate) const BLOCKED_LOOK: Duration = Duration::from_millis(50);
-/// So many requests wait for it: each is held in memory.
 pub(crate) const BLOCKED_CALLS: usize = 1_024;
 
 /// HTTP sessions; those of one caller, so that nobody ends the idle sessions of others; and the seconds after

@@ -10,4 +10,4 @@ mod write;
 
 pub use calls::{CallOutcome, Metrics};
 pub use text::MEDIA_TYPE;
-pub use write::{InstanceMetrics, ServerMetrics, expose};
+pub use write::{AuditMetrics, InstanceMetrics, ServerMetrics, expose};

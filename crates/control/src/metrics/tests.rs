@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 use trunkline_gateway::{LimitedCalls, ResultScans};
 
-use super::{CallOutcome, InstanceMetrics, Metrics, ServerMetrics, expose};
+use super::{AuditMetrics, CallOutcome, InstanceMetrics, Metrics, ServerMetrics, expose};
 use crate::health::ServerStatus as Status;
 
 type Sample = (String, BTreeMap<String, String>, f64);
@@ -144,16 +144,18 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
     let platform = InstanceMetrics {
         servers: &servers,
         statuses: &[("CONNECTED", 300)],
-        audit_spool: [15, 16, 17],
-        audit_store_up: true,
+        audit: AuditMetrics {
+            waiting: 4,
+            lost: 5,
+            export_lost: 14,
+            spool: [15, 16, 17],
+            is_store_up: true,
+        },
         sessions: 3,
-        audit_waiting: 4,
         store_silent_seconds: 15,
         is_stale: true,
-        audit_lost: 5,
         tokens_refused: 9,
         traces_dropped: 6,
-        audit_export_lost: 14,
         events_lost: 8,
         policy_refusals: 11,
         policies: 12,

@@ -13,18 +13,12 @@ pub struct InstanceMetrics<'a> {
     /// How many servers have each status, those without series of their own included.
     pub statuses: &'a [(&'static str, u64)],
     pub sessions: u64,
-    pub audit_waiting: u64,
+    pub audit: AuditMetrics,
     /// Seconds since the store last said which API keys are good, and whether that is too long.
     pub store_silent_seconds: u64,
     pub is_stale: bool,
-    pub audit_lost: u64,
-    /// Records that wait on disk, their bytes, and the bytes there may be.
-    pub audit_spool: [u64; 3],
-    /// Whether records can be written to the store now.
-    pub audit_store_up: bool,
     /// Requests with a token that is none.
     pub tokens_refused: u64,
-    pub audit_export_lost: u64,
     pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
@@ -35,6 +29,17 @@ pub struct InstanceMetrics<'a> {
     pub limited: &'a [LimitedCalls],
     /// What the scanner has read of results.
     pub results: ResultScans,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AuditMetrics {
+    pub waiting: u64,
+    pub lost: u64,
+    pub export_lost: u64,
+    /// Records that wait on disk, their bytes, and the bytes there may be.
+    pub spool: [u64; 3],
+    /// Whether records can be written to the store now.
+    pub is_store_up: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -151,7 +156,7 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
 }
 
 fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
-    let [spooled, spool_bytes, spool_limit] = platform.audit_spool;
+    let [spooled, spool_bytes, spool_limit] = platform.audit.spool;
     let all = [
         ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
         (
@@ -170,7 +175,7 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             "trunkline_audit_waiting",
             MetricKind::Gauge,
             "Audit records that are not written yet.",
-            platform.audit_waiting,
+            platform.audit.waiting,
         ),
         (
             "trunkline_audit_spool_records",
@@ -194,19 +199,19 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             "trunkline_audit_store_up",
             MetricKind::Gauge,
             "1 while the store takes audit records, 0 while it does not.",
-            u64::from(platform.audit_store_up),
+            u64::from(platform.audit.is_store_up),
         ),
         (
             "trunkline_audit_lost_total",
             MetricKind::Counter,
             "Audit records that were never written.",
-            platform.audit_lost,
+            platform.audit.lost,
         ),
         (
             "trunkline_audit_export_lost_total",
             MetricKind::Counter,
             "Audit records that were written, but not passed on by --audit-export.",
-            platform.audit_export_lost,
+            platform.audit.export_lost,
         ),
         (
             "trunkline_tokens_refused_total",

@@ -23,11 +23,10 @@ use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
-use crate::session::waiting::{
-    retry_when_awake, retry_when_listed, retry_when_recordable, retry_with_own,
-};
 use crate::session::waiting_line::Awaited;
-use crate::session::{legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool};
+use crate::session::{
+    legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool, waiting,
+};
 use crate::upstream::{Connection, Server, result_subject};
 
 /// Takes one message from the client, as bytes; its answer leaves through `sink`. What it leads to is
@@ -298,7 +297,7 @@ fn send(asked: SessionRequest<'_>, place: usize, outgoing: Outgoing<'_>, touched
     };
     match asked.session.context.events.as_ref().map_or(RecordRoom::Yes, EventSink::room) {
         RecordRoom::Yes => {}
-        RecordRoom::Later => return retry_when_recordable(&asked, touched),
+        RecordRoom::Later => return waiting::retry_when_recordable(&asked, touched),
         RecordRoom::No => return asked.turn_away(&CallError::NotRecorded, touched),
     }
     let Some(connection) = asked.snapshot.connection(place) else {
@@ -337,7 +336,7 @@ fn send_to_own(
                 }
             }
             None if private.is_settled() => asked.refuse(&absent(&private), touched),
-            None => retry_with_own(&asked, private),
+            None => waiting::retry_with_own(&asked, private),
         },
     }
 }
@@ -345,7 +344,7 @@ fn send_to_own(
 /// A resource or prompt that no server has; perhaps one that is still starting has it.
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
-        retry_when_listed(asked);
+        waiting::retry_when_listed(asked);
     } else if !asked.retry_if_outdated(touched) {
         asked.turn_away(error, touched);
     }
@@ -366,7 +365,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
             let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
             send(asked, place, Outgoing::new(&changes, shown), touched);
         }
-        None if asked.session.context.is_starting() => retry_when_listed(&asked),
+        None if asked.session.context.is_starting() => waiting::retry_when_listed(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
         None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
     }
@@ -412,7 +411,7 @@ fn hold(
         Some(connection) => submit(asked, server, &connection, outgoing, touched),
         // Behind those that wait to be told whether the server has what they ask for.
         None if asked.session.line.waits_for(&Awaited::Server(Arc::clone(server))) => {
-            retry_when_awake(&asked, Arc::clone(server));
+            waiting::retry_when_awake(&asked, Arc::clone(server));
         }
         None => {
             let message = asked.message;

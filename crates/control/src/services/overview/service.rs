@@ -13,7 +13,7 @@ use crate::access::{Action, Principal};
 use crate::audit::Audit;
 use crate::health::{RecentActivity, SPAN, ServerStatus};
 use crate::keys::ApiKeys;
-use crate::metrics::{InstanceMetrics as Measured, Metrics, ServerMetrics, expose};
+use crate::metrics::{AuditMetrics, InstanceMetrics as Measured, Metrics, ServerMetrics, expose};
 use crate::services::activity::RejectedLogins;
 use crate::services::background::Background;
 use crate::services::grants::{grant_of, sees};
@@ -135,14 +135,16 @@ impl OverviewService {
             policies: self.settings.policies.current().infos().count() as u64,
             servers: &servers,
             statuses: &statuses,
-            audit_waiting: audit.waiting as u64,
             store_silent_seconds: self.keys.silence().as_secs(),
             is_stale: self.keys.is_stale(),
-            audit_lost: audit.lost,
-            audit_spool: [audit.spool.records, audit.spool.bytes, audit.spool.limit],
-            audit_store_up: audit.trouble.is_none(),
+            audit: AuditMetrics {
+                waiting: audit.waiting as u64,
+                lost: audit.lost,
+                export_lost: self.audit.export_lost().load(Ordering::Relaxed),
+                spool: [audit.spool.records, audit.spool.bytes, audit.spool.limit],
+                is_store_up: audit.trouble.is_none(),
+            },
             // Relaxed: a count that is only shown.
-            audit_export_lost: self.audit.export_lost().load(Ordering::Relaxed),
             tokens_refused: self.rejected.total(),
             events_lost: self.sink.lock().as_ref().map_or(0, EventSink::lost),
             traces_dropped: self.settings.tracer.as_ref().map_or(0, Tracer::dropped),
