@@ -371,8 +371,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
     }
 }
 
-/// Hands a request to its server. If the server has gone just now and is expected back, the request
-/// waits for it.
+/// Hands a request to its server, or lets it wait if the server has gone just now and is expected back.
 fn submit(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
@@ -398,8 +397,7 @@ fn submit(
     }
 }
 
-/// A request for a server without a connection: a name may lead to it although it does not run. If
-/// the server is expected back, the request waits for it.
+/// A request for a server that does not run (names of it are known): it waits if the server is expected back.
 fn hold(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
