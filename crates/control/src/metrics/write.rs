@@ -156,8 +156,7 @@ fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
 }
 
 fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
-    let [spooled, spool_bytes, spool_limit] = platform.audit.spool;
-    let all = [
+    let others = [
         ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
         (
             "trunkline_store_silent_seconds",
@@ -170,48 +169,6 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             MetricKind::Gauge,
             "1 while API keys are refused because the store was silent for --max-stale.",
             u64::from(platform.is_stale),
-        ),
-        (
-            "trunkline_audit_waiting",
-            MetricKind::Gauge,
-            "Audit records that are not written yet.",
-            platform.audit.waiting,
-        ),
-        (
-            "trunkline_audit_spool_records",
-            MetricKind::Gauge,
-            "Audit records that wait on disk for the store.",
-            spooled,
-        ),
-        (
-            "trunkline_audit_spool_bytes",
-            MetricKind::Gauge,
-            "Bytes of the audit records that wait on disk.",
-            spool_bytes,
-        ),
-        (
-            "trunkline_audit_spool_limit_bytes",
-            MetricKind::Gauge,
-            "Bytes that audit records may have on disk (--audit-spool).",
-            spool_limit,
-        ),
-        (
-            "trunkline_audit_store_up",
-            MetricKind::Gauge,
-            "1 while the store takes audit records, 0 while it does not.",
-            u64::from(platform.audit.is_store_up),
-        ),
-        (
-            "trunkline_audit_lost_total",
-            MetricKind::Counter,
-            "Audit records that were never written.",
-            platform.audit.lost,
-        ),
-        (
-            "trunkline_audit_export_lost_total",
-            MetricKind::Counter,
-            "Audit records that were written, but not passed on by --audit-export.",
-            platform.audit.export_lost,
         ),
         (
             "trunkline_tokens_refused_total",
@@ -239,9 +196,57 @@ fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
             platform.policy_refusals,
         ),
     ];
-    for (name, kind, help, value) in all {
+    for (name, kind, help, value) in others.into_iter().chain(audit(&platform.audit)) {
         text.family(name, kind, help).sample(&[], value);
     }
+}
+
+fn audit(audit: &AuditMetrics) -> [(&'static str, MetricKind, &'static str, u64); 7] {
+    let [spooled, spool_bytes, spool_limit] = audit.spool;
+    [
+        (
+            "trunkline_audit_waiting",
+            MetricKind::Gauge,
+            "Audit records that are not written yet.",
+            audit.waiting,
+        ),
+        (
+            "trunkline_audit_spool_records",
+            MetricKind::Gauge,
+            "Audit records that wait on disk for the store.",
+            spooled,
+        ),
+        (
+            "trunkline_audit_spool_bytes",
+            MetricKind::Gauge,
+            "Bytes of the audit records that wait on disk.",
+            spool_bytes,
+        ),
+        (
+            "trunkline_audit_spool_limit_bytes",
+            MetricKind::Gauge,
+            "Bytes that audit records may have on disk (--audit-spool).",
+            spool_limit,
+        ),
+        (
+            "trunkline_audit_store_up",
+            MetricKind::Gauge,
+            "1 while the store takes audit records, 0 while it does not.",
+            u64::from(audit.is_store_up),
+        ),
+        (
+            "trunkline_audit_lost_total",
+            MetricKind::Counter,
+            "Audit records that were never written.",
+            audit.lost,
+        ),
+        (
+            "trunkline_audit_export_lost_total",
+            MetricKind::Counter,
+            "Audit records that were written, but not passed on by --audit-export.",
+            audit.export_lost,
+        ),
+    ]
 }
 
 fn limited(text: &mut Text, limited: &[LimitedCalls]) {

@@ -1,7 +1,8 @@
 //! All that a store holds, read in one state and put into another store.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use trunkline_store::{
     AuditVerdict, Change, CredentialRecord, Dumped, NewAudit, Store, StoreError, StoreUrl,
 };
@@ -41,11 +42,11 @@ async fn dumped(store: &Store) -> (i64, Vec<Dumped>) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let taking = Arc::clone(&all);
     let take = move |dumped| {
-        taking.lock().unwrap().push(dumped);
+        taking.lock().push(dumped);
         Ok(())
     };
     let version = store.dump(take).await.unwrap();
-    let all = std::mem::take(&mut *all.lock().unwrap());
+    let all = std::mem::take(&mut *all.lock());
     (version, all)
 }
 
