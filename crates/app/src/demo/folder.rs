@@ -11,6 +11,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Map, Value, json};
+use trunkline_control::audit::Spool;
 
 use super::DemoName;
 
@@ -36,7 +37,7 @@ const CONFIG: &str = "demo.json";
 const DATA: &str = "data";
 const STORE: &str = "trunkline.db";
 
-/// Everything that a demo makes in its data directory; some of it is there only at times.
+/// The files that a demo makes in its data directory; some of them are there only at times.
 const KEPT: [&str; 7] = [
     STORE,
     "trunkline.db-wal",
@@ -182,19 +183,25 @@ fn judge(dir: &Path) -> FolderState {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return FolderState::InUse;
     }
-    let found = match stranger(dir, &[LOCK, CONFIG], &[DATA]) {
-        Ok(None) => stranger(&dir.join(DATA), &KEPT, &[]),
-        found => found,
-    };
-    match found {
+    let data = dir.join(DATA);
+    let looks = [
+        stranger(dir, |name| [LOCK, CONFIG].contains(&name), &[DATA]),
+        stranger(&data, |name| KEPT.contains(&name), &[Spool::DIR]),
+        stranger(&data.join(Spool::DIR), Spool::is_name, &[]),
+    ];
+    match looks.into_iter().find(|look| !matches!(look, Ok(None))).unwrap_or(Ok(None)) {
         Ok(None) => FolderState::Abandoned(lock),
         Ok(Some(path)) => FolderState::Foreign(format!("no demo makes {}", path.display())),
         Err(error) => FolderState::Foreign(error.to_string()),
     }
 }
 
-/// Something in a directory that is neither one of these files nor one of these directories.
-fn stranger(dir: &Path, files: &[&str], dirs: &[&str]) -> io::Result<Option<PathBuf>> {
+/// Something in a directory that is neither a file of such a name nor one of these directories.
+fn stranger(
+    dir: &Path,
+    is_file: impl Fn(&str) -> bool,
+    dirs: &[&str],
+) -> io::Result<Option<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         entries => entries?,
@@ -202,12 +209,14 @@ fn stranger(dir: &Path, files: &[&str], dirs: &[&str]) -> io::Result<Option<Path
     for entry in entries {
         let entry = entry?;
         let kind = entry.file_type()?;
-        let known = match (kind.is_file(), kind.is_dir()) {
-            (true, _) => files,
-            (_, true) => dirs,
-            _ => &[],
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        let is_known = match (kind.is_file(), kind.is_dir()) {
+            (true, _) => is_file(name),
+            (_, true) => dirs.contains(&name),
+            _ => false,
         };
-        if !known.iter().any(|name| entry.file_name() == *name) {
+        if !is_known {
             return Ok(Some(entry.path()));
         }
     }

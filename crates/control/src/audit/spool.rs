@@ -62,17 +62,27 @@ impl SpoolBatch {
 }
 
 impl Spool {
+    /// The directory of the first who opens one.
+    pub const DIR: &str = "audit-spool";
+    const LOCK: &str = "lock";
+    const ID: &str = "id";
+
+    /// A spool makes files of this name.
+    pub fn is_name(name: &str) -> bool {
+        [Self::LOCK, Self::ID].contains(&name) || number_of(Path::new(name)).is_some()
+    }
+
     /// The spool in this directory, with what is in it; of those who share the directory each gets another one. `limit`:
     /// the bytes it may have.
     pub fn open(parent: &Path, limit: u64) -> io::Result<Self> {
         for number in 1..=SHARED {
             let name = match number {
-                1 => "audit-spool".to_owned(),
-                _ => format!("audit-spool-{number}"),
+                1 => Self::DIR.to_owned(),
+                _ => format!("{}-{number}", Self::DIR),
             };
             let dir = parent.join(name);
             DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-            let lock = options().open(dir.join("lock"))?;
+            let lock = options().open(dir.join(Self::LOCK))?;
             match lock.try_lock() {
                 Ok(()) => return Self::take(dir, lock, limit),
                 Err(TryLockError::WouldBlock) => {}
@@ -255,7 +265,7 @@ fn options() -> OpenOptions {
 
 /// Made once for each directory.
 fn identity(dir: &Path) -> io::Result<String> {
-    let path = dir.join("id");
+    let path = dir.join(Spool::ID);
     match fs::read_to_string(&path) {
         Ok(text) if text.trim().len() == 32 => return Ok(text.trim().to_owned()),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
