@@ -3,6 +3,7 @@
 //! Each file is a part of the chain, and begins with the hash it continues. The last record of the last file is the one
 //! whose number and hash the store keeps, authenticated, as the end of what it has removed.
 
+use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -62,14 +63,14 @@ impl AuditArchive {
             let path = entry.map_err(|error| format!("{}: {error}", dir.display()))?.path();
             segments.extend(numbers(&path).map(|(first, last)| (first, last, path.clone())));
         }
-        segments.sort();
+        // Of two that begin with the same record the longer one first: the other is what an interrupted try has left.
+        segments.sort_by_key(|(first, last, _)| (*first, Reverse(*last)));
         let mut archived: Option<ArchivedAudit> = None;
         for (first, last, path) in segments {
             let shown = path.display();
             let after = archived.map(|archived| archived.last);
             let read = read(&path, first).map_err(|why| format!("{shown}: {why}"))?;
             if let Some(after) = after {
-                // A try that was interrupted may have left a shorter part of the same records.
                 if last <= after.seq {
                     continue;
                 }
