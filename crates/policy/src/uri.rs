@@ -24,9 +24,12 @@ pub fn other_forms(uri: &str) -> Vec<UriForm> {
             forms.push(UriForm { text, is_elsewhere: parts.moves });
         }
     };
-    let parsed = UriParts::of(&as_parsed(uri));
-    for host in [HostCase::Lower, HostCase::Kept] {
-        add(parsed.lenient(host, uri));
+    // One server cleans what it gets, the other takes it as it is.
+    for text in [as_parsed(uri).as_str(), uri] {
+        let parts = UriParts::of(text);
+        for host in [HostCase::Lower, HostCase::Kept] {
+            add(parts.lenient(host, uri));
+        }
     }
     add(UriParts::of(uri).normal(HostCase::Lower));
     forms
