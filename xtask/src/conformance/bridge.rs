@@ -34,10 +34,12 @@ impl Bridge {
         let here = free.map_err(|error| format!("no free port: {error}"))?;
         let there = gateway.trim_start_matches("https://");
         let config = place.join("bridge.cfg");
+        // The suite is a page without TLS; the gateway trusts only pages with it.
+        let https_pages = "http-request replace-header Origin ^http://(.*)$ https://\\1";
         let text = format!(
             "defaults\n mode http\n timeout connect 30s\n timeout client 5m\n timeout server 5m\n \
              option http-no-delay\n\
-             frontend front\n bind {here}\n default_backend serve\n\
+             frontend front\n bind {here}\n default_backend serve\n {https_pages}\n\
              backend serve\n http-reuse always\n \
              server serve {there} ssl verify required ca-file {} sni str(localhost) alpn h2\n",
             testdata("authority.pem").display()

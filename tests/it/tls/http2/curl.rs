@@ -49,7 +49,7 @@ fn curl_is_answered_over_http_2_as_over_http_1_1() {
             "413",
         ),
         ("/mcp", &["-X", "PUT", "-H", token], "405"),
-        ("/healthz", &["-H", "Host: elsewhere.example"], "403"),
+        ("/mcp", &["-H", "Host: elsewhere.example"], "403"),
         ("/healthz", &["-H", "Origin: https://elsewhere.example"], "403"),
         ("/mcp", &["-X", "OPTIONS"], "204"),
     ] {
