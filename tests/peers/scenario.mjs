@@ -110,6 +110,8 @@ const STEPS = {
       if (seen.length === 0) continue;
       // Rounds of questions are progress to some SDKs: those have no total.
       const isTold = ([, total]) => total === 4 || target.era !== "modern";
+      const first = seen.find(isTold);
+      if (!first && duration < 20) continue;
       const told = seen.filter(isTold).map(([progress]) => progress);
       // And what a server tells while a call waits for its client to come again is told to nobody.
       const gaps = target.era === "modern";
@@ -117,7 +119,7 @@ const STEPS = {
       const inOrder = told.every(follows) || seen;
       // The server asks for roots once: its next call has no such gap at the beginning.
       if (gaps && inOrder !== true && duration < 20) continue;
-      return { first: seen[0], inOrder, text: text(result).split(" Duration")[0] };
+      return { first, inOrder, text: text(result).split(" Duration")[0] };
     }
     return "none";
   },

@@ -63,7 +63,7 @@ mod tests {
         let id = [b'5'; 32];
         let (one, other) = (names(1, 7), names(2, 7));
         let name = one.name(&id);
-        assert!(name.starts_with(&id) && name.iter().all(|byte| byte.is_ascii_graphic()));
+        assert!(name.starts_with(&id) && name.iter().all(u8::is_ascii_graphic));
         assert_eq!(one.holder_elsewhere(&name), None);
         assert_eq!(other.holder_elsewhere(&name), Some(ReplicaId(1)));
         assert_eq!(names(2, 8).holder_elsewhere(&name), None);
