@@ -12,8 +12,8 @@ pub struct UriForm {
     pub is_elsewhere: bool,
 }
 
-/// How often an escape may be escaped itself.
-const ROUNDS: usize = 3;
+/// How often a server may decode what it gets: an escape may be escaped itself.
+const ROUNDS: usize = 4;
 
 /// Those that differ from what is written; mostly none.
 pub fn other_forms(uri: &str) -> Vec<UriForm> {
@@ -27,8 +27,11 @@ pub fn other_forms(uri: &str) -> Vec<UriForm> {
     // One server cleans what it gets, the other takes it as it is.
     for text in [as_parsed(uri).as_str(), uri] {
         let parts = UriParts::of(text);
-        for host in [HostCase::Lower, HostCase::Kept] {
-            add(parts.lenient(host, uri));
+        let rounds = if text.contains('%') { ROUNDS } else { 1 };
+        for round in 1..=rounds {
+            for host in [HostCase::Lower, HostCase::Kept] {
+                add(parts.lenient(round, host, uri));
+            }
         }
     }
     add(UriParts::of(uri).normal(HostCase::Lower));
@@ -97,10 +100,22 @@ impl UriParts {
 
     /// As RFC 3986 has it; a file without a host, or of this machine, is written in one way (RFC 8089).
     fn normal(&self, case: HostCase) -> Self {
+        let plain = |text: &str| decoded(text, is_unreserved);
+        let parts = Self {
+            authority: self.authority.as_deref().map(plain),
+            path: plain(&self.path),
+            rest: plain(&self.rest),
+            ..self.clone()
+        };
+        parts.followed(case)
+    }
+
+    /// With its scheme and host in one case and its dots followed; escapes stay as they are.
+    fn followed(&self, case: HostCase) -> Self {
         let scheme = self.scheme.to_ascii_lowercase();
-        let host = |written: &str| match (decoded(written, is_unreserved), case) {
-            (host, HostCase::Kept) => host,
-            (host, HostCase::Lower) => lower_host(&host),
+        let host = |written: &str| match case {
+            HostCase::Kept => written.to_owned(),
+            HostCase::Lower => lower_host(written),
         };
         let mut authority = self.authority.as_deref().map(host);
         if scheme == "file:" && self.path.starts_with('/') {
@@ -108,16 +123,16 @@ impl UriParts {
                 |host: &String| host.is_empty() || host.eq_ignore_ascii_case("localhost");
             authority = authority.filter(|host| !is_local(host)).or(Some(String::new()));
         }
-        let (path, moves) = without_dots(&decoded(&self.path, is_unreserved));
-        Self { scheme, authority, path, rest: decoded(&self.rest, is_unreserved), moves }
+        let (path, moves) = without_dots(&self.path);
+        Self { scheme, authority, path, rest: self.rest.clone(), moves }
     }
 
-    /// As a server may take it that decodes everything and then follows the path as the system does: there, several
-    /// slashes are one before the dots are looked at. `written`: what came, before a parser looked at it.
-    fn lenient(&self, case: HostCase, written: &str) -> Self {
+    /// As a server may take it that decodes everything so often and then follows the path as the system does: there,
+    /// several slashes are one before the dots are looked at. `written`: what came, before a parser looked at it.
+    fn lenient(&self, rounds: usize, case: HostCase, written: &str) -> Self {
         let all = |text: &str| {
             let mut text = text.to_owned();
-            for _ in 0..ROUNDS {
+            for _ in 0..rounds {
                 text = decoded(&text, |_| true);
             }
             text
@@ -143,7 +158,7 @@ impl UriParts {
         let rest = all(self.rest.split('#').next().unwrap_or_default());
         let rest = if rest == "?" { String::new() } else { rest };
         let is_cleaned = self.text() != written;
-        let parts = Self { authority, path, rest, ..self.clone() }.normal(case);
+        let parts = Self { authority, path, rest, ..self.clone() }.followed(case);
         Self { moves: parts.moves || has_dots || is_parted || is_cleaned, ..parts }
     }
 }
@@ -259,6 +274,8 @@ mod tests {
             ("file:///srv/..%2F..%2fetc/passwd", "file:///etc/passwd", true),
             ("file:///srv/..\\..\\etc/passwd", "file:///etc/passwd", true),
             ("file:///%2565tc/passwd", "file:///etc/passwd", false),
+            ("file:///%2565tc/passwd", "file:///%65tc/passwd", false),
+            ("file:///R%2525252e", "file:///R%2e", false),
             ("file:///%25252e%25252e/etc/passwd", "file:///etc/passwd", true),
             ("file:///etc/passwd#x", "file:///etc/passwd", false),
             ("http://u@EXAMPLE.com/A?q=%61", "http://u@example.com/A?q=a", false),
