@@ -119,7 +119,11 @@ fn killed_at_random_moments_under_load_no_call_is_lost_or_runs_twice() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let runtimes = room.runtimes();
-        assert!(runtimes.len() <= 1, "two runtimes: {runtimes:?}");
+        let lines: Vec<_> = runtimes.iter().map(|it| it.command_line()).collect();
+        // A front whose runtime was not ready within 10 s, on a very busy machine, has a gateway of its own,
+        // which owns no socket.
+        let owners = lines.iter().filter(|line| !line.contains(" --no-shared")).count();
+        assert!(owners <= 1, "two runtimes: {lines:?}");
         runtimes.iter().for_each(|runtime| runtime.kill(Signal::KILL));
     }
     callers.iter_mut().for_each(Caller::finish);
