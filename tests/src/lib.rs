@@ -38,6 +38,7 @@ pub mod room;
 pub mod run;
 pub mod say;
 pub mod scene;
+mod sealed;
 pub mod serve;
 pub mod service;
 pub mod signals;

@@ -2,15 +2,16 @@
 //!
 //! It stands before a scripted server, which so speaks https without knowing.
 
-use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
+
+use crate::sealed::{Ends, pass_on};
 
 pub use rustls::SupportedProtocolVersion as Version;
 pub use rustls::version::{TLS12, TLS13};
@@ -39,6 +40,9 @@ pub fn stranger() -> PathBuf {
 fn testdata(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tls").join(file)
 }
+
+/// A client that has said everything may still be answered; a server that has ended answers no more.
+const ENDS: Ends = Ends { of_plain: Shutdown::Write, of_encrypted: Shutdown::Both };
 
 /// The encrypted side of an address. It ends with the test's process.
 #[derive(Debug)]
@@ -142,7 +146,7 @@ pub fn known_client() -> (PathBuf, PathBuf) {
     (testdata("local.pem"), testdata("local.key.pem"))
 }
 
-/// The life of one connection: two threads, one for each direction.
+/// The life of one connection.
 fn converse(
     mut stream: TcpStream,
     plain: SocketAddr,
@@ -162,74 +166,5 @@ fn converse(
     let failed = matches!(note, Seen::Failed(_));
     seen.lock().expect("no holder panics").push(note);
     let Some(inside) = TcpStream::connect(plain).ok().filter(|_| !failed) else { return };
-    drop((stream.set_nodelay(true), inside.set_nodelay(true)));
-    let sealed = Sealed { stream, connection: Mutex::new(agreed) };
-    std::thread::scope(|scope| {
-        scope.spawn(|| sealed.inwards(&inside));
-        sealed.outwards(&inside);
-    });
-}
-
-/// The encrypted side, used by two threads: nobody waits while holding the lock.
-struct Sealed {
-    stream: TcpStream,
-    connection: Mutex<ServerConnection>,
-}
-
-impl Sealed {
-    /// What the client says, in the clear.
-    fn inwards(&self, mut inside: &TcpStream) {
-        while let Some(bytes) = self.read() {
-            if inside.write_all(&bytes).is_err() {
-                break;
-            }
-        }
-        drop(inside.shutdown(Shutdown::Write));
-    }
-
-    /// What the server says, encrypted.
-    fn outwards(&self, mut inside: &TcpStream) {
-        let mut chunk = vec![0; 1 << 16];
-        while let Ok(count @ 1..) = inside.read(&mut chunk) {
-            let mut connection = self.lock();
-            let written = connection.writer().write_all(&chunk[..count]);
-            if written.is_err() || self.flush(&mut connection).is_err() {
-                break;
-            }
-        }
-        let mut connection = self.lock();
-        connection.send_close_notify();
-        drop(self.flush(&mut connection));
-        drop(self.stream.shutdown(Shutdown::Both));
-    }
-
-    /// The next bytes; `None` at the end.
-    fn read(&self) -> Option<Vec<u8>> {
-        loop {
-            let mut connection = self.lock();
-            let mut chunk = vec![0; 1 << 16];
-            match connection.reader().read(&mut chunk) {
-                Ok(0) => return None,
-                Ok(count) => return Some(chunk[..count].to_vec()),
-                Err(error) if error.kind() != ErrorKind::WouldBlock => return None,
-                Err(_) => drop(connection),
-            }
-            self.stream.peek(&mut [0]).ok().filter(|count| *count > 0)?;
-            let mut connection = self.lock();
-            connection.read_tls(&mut &self.stream).ok()?;
-            connection.process_new_packets().ok()?;
-            self.flush(&mut connection).ok()?;
-        }
-    }
-
-    fn flush(&self, connection: &mut ServerConnection) -> std::io::Result<()> {
-        while connection.wants_write() {
-            connection.write_tls(&mut &self.stream)?;
-        }
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ServerConnection> {
-        self.connection.lock().expect("no holder panics")
-    }
+    pass_on(&inside, stream, agreed, ENDS);
 }

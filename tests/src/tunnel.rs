@@ -1,8 +1,7 @@
 //! A plain address that leads to an encrypted one: every client of the kit speaks TLS through it without knowing.
 
-use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -10,7 +9,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::certificates::{Authority, Pair};
+use crate::sealed::{Ends, pass_on};
 use crate::tls::Version;
+
+/// A client that has said everything may still be answered; a server that has ended answers no more.
+const ENDS: Ends = Ends { of_plain: Shutdown::Both, of_encrypted: Shutdown::Write };
 
 /// How the client's side of a connection is encrypted.
 #[derive(Debug, Clone)]
@@ -98,7 +101,7 @@ impl Tunnel {
             for stream in listener.incoming().flatten() {
                 let (trust, notes) = (trust.clone(), Arc::clone(&notes));
                 std::thread::spawn(move || match trust.connect_from(from, address) {
-                    Ok(sealed) => converse(&stream, sealed),
+                    Ok((encrypted, connection)) => pass_on(&stream, encrypted, connection, ENDS),
                     Err(error) => notes.lock().expect("no holder panics").push(error.to_string()),
                 });
             }
@@ -113,78 +116,5 @@ impl Tunnel {
     /// Why handshakes failed, oldest first.
     pub fn failures(&self) -> Vec<String> {
         self.failures.lock().expect("no holder panics").clone()
-    }
-}
-
-fn converse(plain: &TcpStream, (stream, connection): (TcpStream, ClientConnection)) {
-    drop((plain.set_nodelay(true), stream.set_nodelay(true)));
-    let sealed = Sealed { stream, connection: Mutex::new(connection) };
-    std::thread::scope(|scope| {
-        scope.spawn(|| sealed.inwards(plain));
-        sealed.outwards(plain);
-    });
-}
-
-/// The encrypted side, used by two threads: nobody waits while holding the lock.
-struct Sealed {
-    stream: TcpStream,
-    connection: Mutex<ClientConnection>,
-}
-
-impl Sealed {
-    /// What the server says, in the clear.
-    fn inwards(&self, mut plain: &TcpStream) {
-        while let Some(bytes) = self.read() {
-            if plain.write_all(&bytes).is_err() {
-                break;
-            }
-        }
-        drop(plain.shutdown(Shutdown::Both));
-    }
-
-    /// What the client says, encrypted; its end is a goodbye, and the answer may still come.
-    fn outwards(&self, mut plain: &TcpStream) {
-        let mut chunk = vec![0; 1 << 16];
-        while let Ok(count @ 1..) = plain.read(&mut chunk) {
-            let mut connection = self.lock();
-            let written = connection.writer().write_all(&chunk[..count]);
-            if written.is_err() || self.flush(&mut connection).is_err() {
-                break;
-            }
-        }
-        let mut connection = self.lock();
-        connection.send_close_notify();
-        drop(self.flush(&mut connection));
-        drop(self.stream.shutdown(Shutdown::Write));
-    }
-
-    /// The next bytes; `None` at the end.
-    fn read(&self) -> Option<Vec<u8>> {
-        loop {
-            let mut connection = self.lock();
-            let mut chunk = vec![0; 1 << 16];
-            match connection.reader().read(&mut chunk) {
-                Ok(0) => return None,
-                Ok(count) => return Some(chunk[..count].to_vec()),
-                Err(error) if error.kind() != ErrorKind::WouldBlock => return None,
-                Err(_) => drop(connection),
-            }
-            self.stream.peek(&mut [0]).ok().filter(|count| *count > 0)?;
-            let mut connection = self.lock();
-            connection.read_tls(&mut &self.stream).ok()?;
-            connection.process_new_packets().ok()?;
-            self.flush(&mut connection).ok()?;
-        }
-    }
-
-    fn flush(&self, connection: &mut ClientConnection) -> std::io::Result<()> {
-        while connection.wants_write() {
-            connection.write_tls(&mut &self.stream)?;
-        }
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClientConnection> {
-        self.connection.lock().expect("no holder panics")
     }
 }
