@@ -5,7 +5,7 @@
 //! neighbour and being stopped by a hypervisor all count.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a test measures a time against; made when the time begins.
@@ -55,7 +55,18 @@ pub fn slowed_since(start: Instant) -> f64 {
     let (took, quiet) = counted.fold((0.0, 0.0), |(took, quiet), sample| {
         (took + sample.took.as_secs_f64(), quiet + sample.quiet.as_secs_f64())
     });
-    if quiet > 0.0 { (took / quiet).max(1.0) } else { 1.0 }
+    let machine = if quiet > 0.0 { (took / quiet).max(1.0) } else { 1.0 };
+    machine * program_is_slower()
+}
+
+/// How many times as long the program under test takes, because it is an instrumented build
+/// (`TRUNKLINE_TEST_SLOWER`, which `cargo xtask races` sets): 1.0 for all others.
+fn program_is_slower() -> f64 {
+    static SLOWER: OnceLock<f64> = OnceLock::new();
+    *SLOWER.get_or_init(|| {
+        let set = std::env::var("TRUNKLINE_TEST_SLOWER").ok();
+        set.and_then(|text| text.parse().ok()).map_or(1.0, |times: f64| times.max(1.0))
+    })
 }
 
 /// Of the delay twice: several processes have to be waited for, one after the other.

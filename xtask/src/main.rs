@@ -21,6 +21,7 @@ mod packages;
 mod peers;
 mod postgres;
 mod proxies;
+mod races;
 mod rooms;
 mod run;
 mod scan_quality;
@@ -67,6 +68,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
   walls-trial  35 popular servers of npm and PyPI with and without the walls of `standard`, one after the
                other, and a table of what differs (walls-trial [PACKAGE]...)
+  races        black-box tests against programs built with ThreadSanitizer: no two threads touch the same memory
+               without an order between them (races [NAME]...)
   coverage     how many lines the tests run through, by crate (coverage [--all])";
 
 fn main() -> ExitCode {
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         "search" => search::run(rest),
         "soak" => soak::run(rest),
         "coverage" => coverage::run(rest),
+        "races" => races::run(rest),
         "walls-trial" => walls_trial::run(rest),
         _ => Err(USAGE.to_owned()),
     };
