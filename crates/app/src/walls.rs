@@ -10,6 +10,7 @@ use trunkline_gateway::SandboxPolicy;
 
 use crate::environment::Environment;
 use crate::logging;
+use crate::runtime_place::runtime_place;
 
 /// For servers of a config: no walls where their entries want none.
 pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> SandboxPolicy {
@@ -28,7 +29,7 @@ pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> Sandbo
         folder("XDG_DATA_HOME", ".local/share"),
         cache,
         absolute("TRUNKLINE_PINS"),
-        absolute("XDG_RUNTIME_DIR").map(|it| it.join("trunkline")),
+        Some(runtime_place(environment)),
         config.map(Path::to_path_buf),
     ];
     let logs = logging::files(environment);

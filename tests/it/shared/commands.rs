@@ -1,13 +1,14 @@
 //! `ps`, `stop`, `restart` and `logs` of a shared runtime.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kit::client::{Client, Finished};
 use kit::mcp::Speak;
 use kit::room::Room;
-use kit::{LIMIT, bin, ledger, process};
+use kit::{LIMIT, apart, bin, ledger, process};
 use serde_json::Value;
 
 use super::{house, runtime_of, server_of};
@@ -221,6 +222,39 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
     assert!(second.status.success(), "{why}");
     assert_ne!(server_of(&client), server);
     assert!(!process::is_alive(runtime));
+    client.assert_only_protocol();
+}
+
+/// Many clients hand on `HOME`, `PATH` and little more to what they start; a terminal has everything.
+#[test]
+fn a_runtime_is_found_from_a_terminal_whatever_variables_its_client_hands_on() {
+    let room = house();
+    let session = room.path("session");
+    std::fs::create_dir(&session).expect("the room can be written");
+    std::fs::set_permissions(&session, PermissionsExt::from_mode(0o700)).expect("it is ours");
+    let mut front = room.trunkline(&["--start-timeout", "25"]);
+    front.env_remove("XDG_RUNTIME_DIR");
+    // As the session manager has it.
+    let place = apart::word(session.to_str().expect("UTF-8"));
+    let own =
+        format!("mount -t tmpfs none /run; mkdir -p /run/user/0; mount --bind {place} /run/user/0");
+    let client = Client::spawn(apart::apart(&front, &own));
+    client.initialize("2025-11-25");
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let terminal = |arguments: &[&str]| {
+        let mut command = command(&room, arguments);
+        Client::run({
+            command.env("XDG_RUNTIME_DIR", &session);
+            command
+        })
+    };
+    let listed = terminal(&["ps"]).stdout;
+    assert!(listed.contains(&format!("pid {runtime},")), "{listed}");
+    let restarted = terminal(&["restart", "a"]);
+    assert_eq!(restarted.code, Some(0), "{}", restarted.stderr);
+    process::wait_until("another process answers", LIMIT, || {
+        client.call("a:echo", "{}").try_result().is_some() && server_of(&client) != server
+    });
     client.assert_only_protocol();
 }
 

@@ -12,6 +12,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 use rustix::process::geteuid;
 
 use crate::environment::Environment;
+use crate::runtime_place::runtime_place;
 
 /// What the kernel takes as the path of a socket, with its final zero.
 const SOCKET_PATH: usize = 108;
@@ -30,7 +31,7 @@ pub(crate) struct RuntimeDirectory {
 impl RuntimeDirectory {
     /// Makes the directory if it is not there. The error says what is wrong, and where.
     pub(crate) fn open(environment: &Environment) -> Result<Self, String> {
-        Self::at(place(environment))
+        Self::at(runtime_place(environment))
     }
 
     fn at(path: PathBuf) -> Result<Self, String> {
@@ -47,7 +48,7 @@ impl RuntimeDirectory {
 
     /// `None`: there has been no runtime.
     pub(crate) fn existing(environment: &Environment) -> Result<Option<Self>, String> {
-        let path = place(environment);
+        let path = runtime_place(environment);
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             _ => no_link(&path).and_then(|()| Self::entered(path)).map(Some),
@@ -279,20 +280,6 @@ fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
     }
 }
 
-/// `$XDG_RUNTIME_DIR/trunkline`; without one a directory in the cache, or else below `/tmp`.
-fn place(environment: &Environment) -> PathBuf {
-    // A relative path is none (XDG Base Directory Specification).
-    let absolute = |name| environment.path(name).filter(|path| path.is_absolute());
-    if let Some(runtime) = absolute("XDG_RUNTIME_DIR") {
-        return runtime.join("trunkline");
-    }
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    match cache {
-        Some(cache) => cache.join("trunkline/run"),
-        None => PathBuf::from(format!("/tmp/trunkline-{}", geteuid().as_raw())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -305,23 +292,6 @@ mod tests {
         drop(fs::remove_dir_all(&path));
         fs::create_dir_all(&path).unwrap();
         path
-    }
-
-    #[test]
-    fn the_directory_is_the_session_s_or_in_the_cache_or_below_tmp() {
-        let tmp = format!("/tmp/trunkline-{}", geteuid().as_raw());
-        for (variables, expected) in [
-            (&[("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/h")][..], "/run/user/7/trunkline"),
-            (&[("XDG_RUNTIME_DIR", "run"), ("HOME", "/h")], "/h/.cache/trunkline/run"),
-            (&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], "/c/trunkline/run"),
-            (&[], tmp.as_str()),
-        ] {
-            assert_eq!(
-                place(&Environment::of(variables)),
-                PathBuf::from(expected),
-                "{variables:?}"
-            );
-        }
     }
 
     #[test]
