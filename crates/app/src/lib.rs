@@ -61,6 +61,10 @@ pub fn main(program: Program) -> ExitCode {
     if let Some(code) = trunkline_keeper::run_if_asked() {
         return code;
     }
+    // So is the one that starts a shared runtime.
+    if let Some(code) = shared::launch_if_asked() {
+        return code.into();
+    }
     let mut environment = Environment::read();
     if let Some(divisor) = environment.wait_divisor() {
         trunkline_gateway::shorten_waits(divisor);

@@ -97,6 +97,23 @@ fn a_client_that_is_killed_takes_only_its_own_calls_with_it() {
     assert_eq!(server_of(&second), pid);
 }
 
+/// Some clients end all processes below one, and so do people.
+#[test]
+fn a_client_that_is_killed_with_all_below_it_leaves_the_runtime_to_the_others() {
+    let room = house();
+    let (first, second) = (room.start_ready(&[]), room.start_ready(&[]));
+    let (runtime, pid) = (runtime_of(&room), server_of(&second));
+    let id = second.begin("a:wait", r#"{"n":2}"#);
+    let calls = || ledger::with_method(&room.ledger("a"), "tools/call").len();
+    process::wait_until("the call is there", LIMIT, || calls() == 2);
+    let below = process::descendants(first.pid().as_raw_nonzero().get());
+    below.iter().for_each(|process| process.kill(Signal::KILL));
+    first.signal(Signal::KILL);
+    room.open_gate("go");
+    assert_eq!(second.answer(&id, LIMIT).result(), br#"{"n":2}"#);
+    assert_eq!((runtime_of(&room), server_of(&second)), (runtime, pid));
+}
+
 #[test]
 fn a_runtime_lingers_for_the_next_client_and_then_ends() {
     let room = house();

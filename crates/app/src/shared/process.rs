@@ -58,6 +58,17 @@ impl RuntimeProcess {
     }
 }
 
+/// Ends a process that was started as this runtime and does not come so far as to listen. Is it another one by now, it
+/// stays.
+pub(crate) fn end_runtime(pid: Pid, id: &str) {
+    if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty())
+        && is_runtime(pid, id)
+    {
+        // An error: it has ended just now.
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+    }
+}
+
 /// Is this the process of that number?
 pub(crate) fn is_pid(pid: Pid, number: u64) -> bool {
     u64::try_from(pid.as_raw_nonzero().get()) == Ok(number)

@@ -18,10 +18,10 @@ use trunkline_keeper::keep_descriptors_from_programs;
 
 use crate::shared::directory::{RuntimeDirectory, draining_id};
 use crate::shared::hello::{Ask, ClientHello, RuntimeHello, is_elsewhere, refused};
+use crate::shared::launch::{LaunchReport, OWN_PROGRAM, launcher, shown_name};
 use crate::shared::process::{
-    RuntimeProcess, is_absence, is_at_work, is_runtime, is_traced, no_runtime, peer,
+    RuntimeProcess, end_runtime, is_absence, is_at_work, is_runtime, is_traced, no_runtime, peer,
 };
-use crate::shared::runtime::{READY, TAKEN};
 
 /// A runtime that needs longer to open its socket is of no use.
 const PATIENCE: Duration = LATEST_GREETING;
@@ -49,7 +49,7 @@ pub(super) struct RuntimeLink<'l> {
     pub(super) hello: ClientHello,
     /// Looks again which runtime it is. The config may have been edited.
     pub(super) locate: &'l dyn Fn() -> Result<Option<RuntimeLocation>, String>,
-    /// Runtimes that this process has started, to be collected when they end.
+    /// Gateways that this process has started for its client alone, to be collected when they end.
     pub(super) started: Vec<Child>,
 }
 
@@ -174,10 +174,6 @@ impl RuntimeLink<'_> {
     }
 
     /// Starts a runtime and waits until it listens, or says that another one does.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a runtime is no server: it outlives this process, which has no keeper"
-    )]
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
         // One front starts it; the others that have lost the same runtime wait for its socket.
@@ -186,33 +182,31 @@ impl RuntimeLink<'_> {
         // Whoever waits for the end of a pipe that our client has left open waits for the client, not for a
         // runtime that outlives it.
         keep_descriptors_from_programs();
-        let mut command = Command::new(OWN_PROGRAM);
-        command.arg0(shown_name()).args(&self.at.arguments).current_dir(&self.at.cwd);
+        let mut command = launcher(&self.at.arguments);
+        command.current_dir(&self.at.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(told)?;
-        let Some(word) = child.stdout.take().and_then(word) else {
+        let mut report = LaunchReport::default();
+        let has_ended = child.stdout.take().is_some_and(|stdout| listen_to(stdout, &mut report));
+        if !has_ended {
             // It hangs. An error: it has ended just now.
             drop(child.kill());
             drop(child.wait());
+            if let Some(pid) = report.pid() {
+                end_runtime(pid, &self.at.id);
+            }
             let seconds = PATIENCE.as_secs();
             return Err(format!("the shared runtime was not ready within {seconds} s"));
-        };
-        if word == READY {
-            drop(child.stderr.take());
-            self.started.push(child);
-            return Ok(());
         }
         let mut why = String::new();
-        if let Some(mut stderr) = child.stderr.take() {
+        if let Some(mut stderr) = child.stderr.take().filter(|_| !report.is_ready()) {
             // Not text: what can be read of it is told.
             drop(stderr.read_to_string(&mut why));
         }
-        let status = child.wait().map_err(told)?;
-        match word == TAKEN {
+        child.wait().map_err(told)?;
+        match report.is_ready() || report.is_taken() {
             true => Ok(()),
-            false => {
-                Err(format!("the shared runtime has ended ({status}) at its start: {}", why.trim()))
-            }
+            false => Err(format!("the shared runtime has ended at its start: {}", why.trim())),
         }
     }
 }
@@ -240,32 +234,24 @@ impl RuntimeLink<'_> {
     }
 }
 
-/// What a runtime says when it is ready, or nothing if it has ended. `None`: it says nothing for long.
-fn word(mut stdout: ChildStdout) -> Option<Vec<u8>> {
+/// Takes what a runtime and its launcher say until the one is ready and the other has ended. `false`: they have not for
+/// long.
+fn listen_to(mut stdout: ChildStdout, report: &mut LaunchReport) -> bool {
     let deadline = Instant::now() + PATIENCE;
-    let mut word = Vec::new();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).ok()?;
+        let Ok(left) = Timespec::try_from(left) else { return false };
         match poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&left)) {
-            Ok(0) => return None,
+            Ok(0) => return false,
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return None,
+            Err(_) => return false,
         }
         let mut piece = [0; 64];
         match stdout.read(&mut piece) {
-            Ok(0) | Err(_) => return Some(word),
-            Ok(count) => word.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            Ok(0) | Err(_) => return true,
+            Ok(count) => report.add(piece.get(..count).unwrap_or_default()),
         }
     }
-}
-
-/// This program as it runs: its file may be replaced at any moment, and the runtime of a front is of the same build.
-const OWN_PROGRAM: &str = "/proc/self/exe";
-
-/// What the runtime's command line begins with, for people who list processes.
-fn shown_name() -> PathBuf {
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("trunkline"))
 }
 
 /// Says hello. The stream, the line of the answer, and what came behind it. An error that [`is_silence`]: the

@@ -177,7 +177,7 @@ fn locate(
         true => String::new(),
         false => config.warnings.render(Style::Plain),
     };
-    let mut arguments: Vec<OsString> = vec!["runtime".into(), "--id".into(), id.clone().into()];
+    let mut arguments: Vec<OsString> = vec!["--id".into(), id.clone().into()];
     arguments.extend(std::env::args_os().skip(1));
     // The file itself, which the runtime is named by: a link may lead elsewhere tomorrow, and clients that name the
     // file would follow it. A descriptor of this process is none of the runtime's, either.
