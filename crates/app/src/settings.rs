@@ -117,8 +117,8 @@ impl<'w> StartOptions<'w> {
         }
     }
 
-    /// For a command that looks and leaves: every server is started once, all tools have their own names, and
-    /// servers hear that this client answers no questions.
+    /// For a command that looks and leaves: every server is started once, and all tools have their own names. Servers
+    /// are told what a shared runtime tells them: what they list by it is what clients are shown, and what is pinned.
     pub(crate) fn once(servers: &'w Servers) -> Self {
         Self {
             servers,
@@ -126,7 +126,7 @@ impl<'w> StartOptions<'w> {
             bounds: &USUAL.1,
             simple: false,
             restart: Restart::OneShot,
-            declared: Declared::nothing(),
+            declared: Declared::everything(),
             separator: DEFAULT_SEPARATOR,
             patience: None,
             exposure: Exposure::Full,

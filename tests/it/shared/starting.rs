@@ -6,7 +6,7 @@ use kit::client::Client;
 use kit::limit::Limit;
 use kit::mcp::Speak;
 use kit::room::Room;
-use kit::{LIMIT, say, scan};
+use kit::{LIMIT, ledger, say, scan};
 use serde_json::json;
 
 use super::commands::said;
@@ -70,6 +70,39 @@ fn what_a_command_has_listed_is_listed_at_once_by_the_first_client() {
     alone.initialize("2025-11-25");
     let names = alone.list_names();
     assert!(!names.contains(&"slow:new".to_owned()), "listed for another client: {names:?}");
+}
+
+/// A server may list by what its client can do. What a command saw of it is pinned: had it seen less than clients are
+/// shown, the rest would be new.
+#[test]
+fn commands_that_look_tell_servers_what_a_shared_runtime_tells_them() {
+    let room = Room::shared();
+    let mut entry = room.fake("a").tool("echo", say::echo()).entry();
+    entry["era"] = json!("legacy"); // it is opened with `initialize`
+    room.config([("a", entry.clone())]);
+    let told = || {
+        let all = ledger::with_method(&room.ledger("a"), "initialize");
+        let last = all.last().expect("it was started");
+        String::from_utf8_lossy(scan::path(last, &["params", "capabilities"]).expect("some"))
+            .into_owned()
+    };
+    let client = room.start_ready(&[]);
+    client.call("a:echo", "{}").result();
+    let of_the_runtime = told();
+    assert!(of_the_runtime.contains("sampling"), "{of_the_runtime}");
+    drop(client);
+    let config = room.path("mcp.json");
+    let config = ["--config", config.to_str().expect("UTF-8")];
+    for command in ["check", "doctor", "scan"] {
+        let before = ledger::started(&room.ledger("a")).len();
+        said(&room, &[&[command], &config[..]].concat());
+        assert_eq!(ledger::started(&room.ledger("a")).len(), before + 1, "{command}");
+        assert_eq!(told(), of_the_runtime, "{command}");
+    }
+    entry.as_object_mut().expect("an entry").remove("era"); // no key of the simple aggregator's
+    room.config([("a", entry)]);
+    said(&room, &[&["check", "--simple"], &config[..]].concat());
+    assert_eq!(told(), "{}", "as the simple aggregator");
 }
 
 #[test]

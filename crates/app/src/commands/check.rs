@@ -8,7 +8,7 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Style};
 use trunkline_catalog::scan::Finding;
 use trunkline_control::figures::millis;
-use trunkline_gateway::{Failure, Gateway, KnownListings, State, Status};
+use trunkline_gateway::{Declared, Failure, Gateway, KnownListings, State, Status};
 
 use crate::cli::Check;
 use crate::client::{columns, counted};
@@ -67,6 +67,7 @@ fn examine(
         simple: check.simple,
         patience: Some(PATIENCE),
         exposure: Exposure::Auto,
+        declared: if check.simple { Declared::nothing() } else { Declared::everything() },
         ..StartOptions::once(&check.servers)
     };
     let config = settings::load(path, &wanted, environment)?;

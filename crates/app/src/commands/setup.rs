@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::client::Client;
 use trunkline_catalog::config::{self, ConfigSource, Rules, ServerSpec};
-use trunkline_gateway::{Declared, Gateway, ServerInfo};
+use trunkline_gateway::{Gateway, ServerInfo};
 
 use crate::cli::{Servers, Setup};
 use crate::client::counted;
@@ -260,8 +260,6 @@ fn check(
     let wanted = StartOptions {
         patience: Some(PATIENCE),
         exposure: asked.expose.unwrap_or(Exposure::Auto),
-        // As a shared runtime does: what servers list by it is what the first client is shown.
-        declared: Declared::everything(),
         ..StartOptions::once(&servers)
     };
     let look = |gateway: &Gateway| {

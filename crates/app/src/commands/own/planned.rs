@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use trunkline_catalog::config::Style;
-use trunkline_gateway::{Declared, Gateway};
+use trunkline_gateway::Gateway;
 
 use super::failure::ChangeFailure;
 use crate::cli::{ConfigArg, Servers, StartCheck};
@@ -113,12 +113,7 @@ impl<'e> TargetConfig<'e> {
         let alone = json!({ "mcpServers": entries }).to_string();
         let start_timeout = check.start_timeout;
         let servers = Servers { start_timeout, log: check.log.clone(), ..Servers::default() };
-        let wanted = StartOptions {
-            patience: Some(PATIENCE),
-            // As a shared runtime does: what a server lists by it is what the first client is shown.
-            declared: Declared::everything(),
-            ..StartOptions::once(&servers)
-        };
+        let wanted = StartOptions { patience: Some(PATIENCE), ..StartOptions::once(&servers) };
         let mut config =
             settings::load_text(&self.path, alone.as_bytes(), &wanted, self.environment)?;
         for spec in &mut config.servers {
