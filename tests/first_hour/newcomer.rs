@@ -38,7 +38,7 @@ pub(crate) fn run(house: &House) -> Result<Vec<String>, String> {
     );
     println!("{:>7.1}  in all", took.as_secs_f64());
     one_entry_each(house, &mut missed)?;
-    let check = said(&mut house.trunkline(&["check", "--json"]))?;
+    let check = said(&mut house.trunkline(&["check", "--json", "--start-timeout", "300"]))?;
     let check: Value = serde_json::from_slice(&check.stdout).unwrap_or_default();
     let servers = check["servers"].as_array().map_or(0, Vec::len);
     println!("check: {servers} servers, ok: {}", check["ok"]);

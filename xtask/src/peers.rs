@@ -44,7 +44,7 @@ const PYPI_BENCH: &[&str] = &["fastmcp==4.1.2"];
 
 /// Clients that people use, and what starts Python servers: for `first-hour` only.
 const NPM_CLIENTS: &[&str] =
-    &["node@24.9.0", "@anthropic-ai/claude-code@2.1.326", "@openai/codex@0.169.0"];
+    &["node@24.9.0", "@anthropic-ai/claude-code@2.1.328", "@openai/codex@0.169.0"];
 const PYPI_CLIENTS: &[&str] = &["uv==0.13.8"];
 
 /// What the tests need.

@@ -133,7 +133,7 @@ fn scan_tells_each_finding_once_in_the_log() {
     let room = Room::new();
     room.config([("s", entry(&room, "s", &[LIE], &json!({})))]);
     let client: Client = room.start(&[]);
-    client.wait_stderr(&["scan: high", "tool \"add\""], LIMIT);
+    client.wait_stderr(&["scan: high", "tool \"add\"", "takes-secret-file: tool"], LIMIT);
     let twice = client.stderr().matches("takes-secret-file: tool").count();
     assert_eq!(twice, 1, "{}", client.stderr());
 }
