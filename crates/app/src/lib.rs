@@ -25,7 +25,6 @@ mod own_config;
 mod pins;
 mod policy_files;
 mod rest;
-mod runtime_place;
 mod scan_view;
 mod schema;
 mod serve_view;

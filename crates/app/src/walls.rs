@@ -8,9 +8,8 @@ use trunkline_control::secrets::KeySource;
 use trunkline_control::services::{AuditSettings, StorageSettings};
 use trunkline_gateway::SandboxPolicy;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, runtime_place};
 use crate::logging;
-use crate::runtime_place::runtime_place;
 
 /// For servers of a config: no walls where their entries want none.
 pub(crate) fn policy(config: Option<&Path>, environment: &Environment) -> SandboxPolicy {

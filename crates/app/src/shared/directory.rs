@@ -11,8 +11,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 
-use crate::environment::Environment;
-use crate::runtime_place::runtime_place;
+use crate::environment::{Environment, runtime_place};
 
 /// What the kernel takes as the path of a socket, with its final zero.
 const SOCKET_PATH: usize = 108;

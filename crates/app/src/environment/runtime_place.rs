@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 use rustix::process::geteuid;
 
-use crate::environment::Environment;
+use super::Environment;
 
 /// `$XDG_RUNTIME_DIR/trunkline`; without one the directory that it names in every usual session, or else one in the
 /// cache, or below `/tmp`.

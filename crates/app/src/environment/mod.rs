@@ -1,9 +1,12 @@
 //! The environment variables, read once. No other module reads them.
 
+mod runtime_place;
+
 use std::ffi::OsString;
 
 use crate::console;
 use crate::terminal::{Colour, Paint};
+pub(crate) use runtime_place::runtime_place;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
