@@ -26,6 +26,7 @@ pub const INNER_ORDER: &[(&str, &[&str])] = &[(
         "policy_trial",
         "policies",
         "activity",
+        "people",
         "reconcile",
         "overview",
         "gate",

@@ -306,6 +306,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/oauth", &["net"]),
     ("control/logins", &["oauth", "scratch"]),
     ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
+    ("control/people", &["access", "issuer", "net", "oauth"]),
     ("control/secrets", &["oauth", "scratch"]),
     ("control/keys", &["access", "scratch"]),
     ("control/replicas", &["net", "secrets"]),
@@ -325,8 +326,8 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
         "control/services",
         &[
             "access", "audit", "clock", "embed", "fault", "health", "issuer", "keys", "llm",
-            "logins", "metrics", "net", "oauth", "policies", "replicas", "scratch", "secrets",
-            "skills", "trace",
+            "logins", "metrics", "net", "oauth", "people", "policies", "replicas", "scratch",
+            "secrets", "skills", "trace",
         ],
     ),
     (

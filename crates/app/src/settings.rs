@@ -295,8 +295,18 @@ pub(crate) fn inherited(wanted: &StartOptions<'_>, environment: &Environment) ->
 
 /// Variables that only Trunkline needs. A server that has to send traces with the same headers is
 /// given them in its own `env`.
-const OWN: [&str; 9] =
-    [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1], HEADERS[2]];
+const OWN: [&str; 10] = [
+    TOKEN,
+    STORE,
+    KEY,
+    ADMIN_TOKEN,
+    LLM_KEY,
+    EMBED_KEY,
+    OIDC_CLIENT_SECRET,
+    HEADERS[0],
+    HEADERS[1],
+    HEADERS[2],
+];
 
 /// The variables of the platform.
 pub(crate) const STORE: &str = "TRUNKLINE_STORE";
@@ -304,6 +314,7 @@ pub(crate) const KEY: &str = "TRUNKLINE_KEY";
 pub(crate) const ADMIN_TOKEN: &str = "TRUNKLINE_ADMIN_TOKEN";
 pub(crate) const LLM_KEY: &str = "TRUNKLINE_LLM_KEY";
 pub(crate) const EMBED_KEY: &str = "TRUNKLINE_EMBED_KEY";
+pub(crate) const OIDC_CLIENT_SECRET: &str = "TRUNKLINE_OIDC_CLIENT_SECRET";
 
 /// The variable for the token of `serve`.
 pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";

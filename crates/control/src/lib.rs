@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod net;
 pub mod oauth;
 pub mod otlp;
+pub mod people;
 pub mod policies;
 pub mod replicas;
 pub mod secrets;

@@ -15,7 +15,7 @@ use crate::guard::{self, CrossSite};
 use crate::page::Page;
 use crate::page_request::{DashboardState, LIVE, PageRequest};
 use crate::routes::{self, Access, Method, Route, RouteMatch, Screen};
-use crate::screens::{self, sign_in};
+use crate::screens::{self, sign_in, single_sign_on};
 use crate::session::{LONGEST, Sessions};
 use crate::trials::Trials;
 use crate::{assets, layout, live, signed_in};
@@ -120,9 +120,11 @@ async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: 
             )
         }
         Screen::SignInNow => sign_in::now(state, visit).await,
+        Screen::BeginSingleSignOn => single_sign_on::begin(state, visit).await,
+        Screen::CameBackFromIssuer => single_sign_on::came_back(state, visit).await,
         // Who is signed in already does not need the form.
         _ if signed_in::find(state, visit).await.is_some() => Page::see_other(sign_in::next(visit)),
-        _ => sign_in::page(visit, 200, None),
+        _ => sign_in::page(state, visit, 200, None),
     }
 }
 
@@ -133,7 +135,8 @@ async fn enter<'a>(
     route: Route,
     params: Vec<String>,
 ) -> Result<PageRequest<'a>, Page> {
-    let session = signed_in::find(state, visit).await.ok_or_else(|| to_sign_in(visit, route))?;
+    let session =
+        signed_in::find(state, visit).await.ok_or_else(|| to_sign_in(state, visit, route))?;
     let form = match route.method {
         Method::Get => Form::default(),
         Method::Post => Form::read_body(&visit.body),
@@ -185,12 +188,12 @@ impl DashboardState {
 }
 
 /// A form that was open for too long is not lost without a word; a page is shown after signing in.
-fn to_sign_in(visit: &WebRequest, route: Route) -> Page {
+fn to_sign_in(state: &DashboardState, visit: &WebRequest, route: Route) -> Page {
     let is_page = route.method == Method::Get && route.screen != Screen::Live;
     match is_page && visit.headers.get(LIVE).is_none() {
         // A page is come back to after signing in. A form is not: its body would be lost.
         true => Page::see_other(sign_in::place(&visit.target)),
-        false => sign_in::page(visit, 401, Some("Your session is over. Sign in to go on.")),
+        false => sign_in::page(state, visit, 401, Some("Your session is over. Sign in to go on.")),
     }
 }
 

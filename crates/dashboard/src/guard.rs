@@ -76,8 +76,22 @@ pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), Cross
 /// on one machine must not take each other's. Over TLS its name has the prefix that binds it to this host:
 /// neither another host of the domain nor a page without TLS can set it (RFC 6265bis, 4.1.3.2).
 pub(crate) fn session_cookie(headers: &WebHeaders, is_secure: bool) -> String {
+    named("trunkline_session", headers, is_secure)
+}
+
+/// The cookie of a sign-in that is under way at an issuer.
+pub(crate) fn sign_in_cookie(headers: &WebHeaders, is_secure: bool) -> String {
+    named("trunkline_sign_in", headers, is_secure)
+}
+
+fn named(name: &str, headers: &WebHeaders, is_secure: bool) -> String {
     let prefix = if is_secure { "__Host-" } else { "" };
-    format!("{prefix}trunkline_session{}", port(headers))
+    format!("{prefix}{name}{}", port(headers))
+}
+
+/// Was this address opened by a page of another site?
+pub(crate) fn is_from_elsewhere(headers: &WebHeaders) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
 }
 
 pub(crate) const THEME_COOKIE: &str = "trunkline_theme";
@@ -97,12 +111,29 @@ pub(crate) fn cookie<'a>(headers: &'a WebHeaders, name: &str) -> Option<&'a str>
     pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
 }
 
-/// The header that sets a cookie which no script reads and no other site sends along.
-pub(crate) fn set_cookie(name: &str, value: &str, more: &str, is_secure: bool) -> String {
+/// Which requests carry a cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SiteRule {
+    /// Those of our own pages. A link from elsewhere opens signed out: for a page that changes servers that is right.
+    OwnPages,
+    /// Also those that another site leads to.
+    Links,
+}
+
+/// The header that sets a cookie which no script reads.
+pub(crate) fn set_cookie(
+    name: &str,
+    value: &str,
+    rule: SiteRule,
+    more: &str,
+    is_secure: bool,
+) -> String {
     let secure = if is_secure { "; Secure" } else { "" };
-    // `Strict`: a link from elsewhere opens signed out. For a page that changes servers that is
-    // right.
-    format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{more}{secure}")
+    let site = match rule {
+        SiteRule::OwnPages => "Strict",
+        SiteRule::Links => "Lax",
+    };
+    format!("{name}={value}; Path=/; HttpOnly; SameSite={site}{more}{secure}")
 }
 
 /// Does the browser speak TLS, with whoever stands in front of us? `public`: how the operator says that
@@ -197,6 +228,8 @@ mod tests {
         ] {
             assert_eq!(is_secure(&headers(&sent), public), expected, "{sent:?} {public:?}");
         }
-        assert!(set_cookie("a", "b", "", true).ends_with("HttpOnly; SameSite=Strict; Secure"));
+        let own = |rule| set_cookie("a", "b", rule, "", true);
+        assert!(own(SiteRule::OwnPages).ends_with("HttpOnly; SameSite=Strict; Secure"));
+        assert!(own(SiteRule::Links).ends_with("HttpOnly; SameSite=Lax; Secure"));
     }
 }

@@ -103,6 +103,7 @@ pub(crate) fn framed(
         csrf: &request.session.csrf,
         theme: request.theme(),
         scripts: shell.scripts,
+        to: None,
     };
     Page::html(status, document(shell.title, &attributes, &body))
 }
@@ -112,9 +113,17 @@ pub(crate) fn bare(visit: &WebRequest, status: u16, title: &str, content: &Marku
     let body = html! {
         main.alone #main { (content) }
     };
-    let attributes =
-        Attributes { live: String::new(), csrf: "", theme: theme(visit), scripts: &[] };
+    let theme = theme(visit);
+    let attributes = Attributes { live: String::new(), csrf: "", theme, scripts: &[], to: None };
     Page::html(status, document(title, &attributes, &body))
+}
+
+/// A page that leads on by itself, to an address of ours or the issuer's.
+pub(crate) fn leading(visit: &WebRequest, title: &str, to: &str, content: &Markup) -> Page {
+    let body = html! { main.alone #main { (content) } };
+    let (theme, to) = (theme(visit), Some(to));
+    let attributes = Attributes { live: String::new(), csrf: "", theme, scripts: &[], to };
+    Page::html(200, document(title, &attributes, &body))
 }
 
 pub(crate) fn trouble(request: &PageRequest<'_>, trouble: &ApiError) -> Page {
@@ -166,6 +175,8 @@ struct Attributes<'a> {
     csrf: &'a str,
     theme: Option<Theme>,
     scripts: &'a [&'a str],
+    /// Where the browser goes next, without being asked.
+    to: Option<&'a str>,
 }
 
 fn document(title: &str, attributes: &Attributes<'_>, body: &Markup) -> Markup {
@@ -177,6 +188,11 @@ fn document(title: &str, attributes: &Attributes<'_>, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content=(attributes.theme.map_or("light dark", Theme::word));
                 @if !attributes.csrf.is_empty() { meta name="csrf" content=(attributes.csrf); }
+                @if let Some(to) = attributes.to {
+                    meta http-equiv="refresh" content={ "0;url=" (to) };
+                    // The address of this page may hold a code.
+                    meta name="referrer" content="no-referrer";
+                }
                 title { (title) " · Trunkline" }
                 link rel="icon" type="image/svg+xml" href=(assets::place("icon.svg"));
                 link rel="stylesheet" href=(assets::place("style.css"));

@@ -247,6 +247,7 @@ mod tests {
             issuer: None,
             without_token: WithoutToken::MayUseMcp,
             certificates: Arc::default(),
+            people: None,
         };
         decide(admin_token, &known, 0).unwrap()
     }

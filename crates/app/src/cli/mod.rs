@@ -9,6 +9,7 @@ mod install;
 mod login;
 mod network;
 mod own;
+mod people;
 mod platform;
 mod policy;
 mod remote;
@@ -35,6 +36,7 @@ pub(crate) use own::{
     Add, ConfigArg, ConfigPath, Edit, Enable, EnvPair, List, Remove, StartCheck, SwitchTools,
     ToolsCommand, Undo,
 };
+pub(crate) use people::PeopleFlags;
 pub(crate) use platform::{
     Audit, AuditCommand, AuditFlags, Backup, BackupCommand, ExportAudit, ExportFormat, IssuerFlags,
     KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags, PlatformFlags, RemoveSecret, Secret,

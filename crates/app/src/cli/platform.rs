@@ -9,6 +9,7 @@ use trunkline_control::audit::{AuditExport, AuditFull};
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
+use super::people::PeopleFlags;
 use super::values::{age, disk_size, interval, moment, stale, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
@@ -19,6 +20,8 @@ pub(crate) struct PlatformFlags {
     pub(crate) place: StoreArgs,
     #[command(flatten)]
     pub(crate) issuer: IssuerFlags,
+    #[command(flatten)]
+    pub(crate) people: PeopleFlags,
     /// Let admins register servers that are commands on this machine
     #[arg(long, help_heading = "Platform")]
     pub(crate) allow_stdio_registration: bool,

@@ -18,6 +18,7 @@ mod notifications;
 mod one_shot;
 mod output;
 pub(crate) mod own;
+mod people;
 mod platform;
 pub(crate) mod policy;
 pub(crate) mod prompts;

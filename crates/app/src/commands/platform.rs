@@ -25,6 +25,7 @@ use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
+use super::people::people;
 use crate::cli::{AuditFlags, IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
 use crate::openness::Openness;
@@ -72,6 +73,8 @@ pub(super) fn settings(
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
     let issuer = trusted(&flags.issuer, address, admission.base)?;
+    let public_url = flags.issuer.public_url.as_ref();
+    let people = people(&flags.people, public_url, (address, admission.base), environment)?;
     let replica_address = replica_address(flags, &store, (address, admission.base));
     // A demo may listen on an address that others reach.
     let is_open = admission.openness == Openness::Open && address.ip().is_loopback();
@@ -85,6 +88,7 @@ pub(super) fn settings(
             without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
             issuer,
             certificates: CertificateRoles::new(admission.certificates.to_vec()),
+            people,
         },
         registration: RegistrationRules {
             stdio,

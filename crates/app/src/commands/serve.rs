@@ -358,6 +358,9 @@ fn wanted_platform(
         None if !serve.network.tls_client_role.is_empty() => {
             Err("--tls-client-role needs a platform: --data-dir or --store".to_owned())
         }
+        None if serve.platform.people.oidc_issuer.is_some() => {
+            Err("--oidc-issuer needs a platform: --data-dir or --store".to_owned())
+        }
         None => Ok(None),
         // Only the platform checks tokens, so without it nothing may be served.
         Some(_) => Err("--issuer needs a platform: --data-dir or --store".to_owned()),

@@ -56,7 +56,7 @@ pub enum JwtFault {
     Header(&'static str),
     #[error("the token is signed in a way that is not accepted")]
     Algorithm,
-    #[error("the token is no access token by its `typ`")]
+    #[error("the token is of another kind by its `typ`")]
     Type,
     #[error("the header demands extensions (`crit`) or an encoding that is not known")]
     Critical,
@@ -70,6 +70,12 @@ pub enum JwtFault {
     Signature,
     #[error("the claim `{0}` is missing or of a wrong type")]
     Claim(&'static str),
+    #[error("the token is no ID token, but another one of this issuer's")]
+    NotIdToken,
+    #[error("the token answers another sign-in (`nonce`)")]
+    Nonce,
+    #[error("the token was issued to another client (`azp`)")]
+    OtherClient,
     #[error("the token is from another issuer")]
     Issuer,
     #[error("the token is meant for another audience")]
@@ -113,6 +119,16 @@ pub(crate) fn is_jwt(token: &str) -> bool {
 
 /// Checks everything; `now` in seconds since 1970.
 pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFault> {
+    let claims = signed_claims(token, &trusted.keys, is_access_token)?;
+    read_claims(&Object::read(&claims)?, trusted, now)
+}
+
+/// The claims as they are written, if one of these keys has signed them and the token is of this kind by its `typ`.
+pub(super) fn signed_claims(
+    token: &str,
+    keys: &Jwks,
+    is_kind: fn(&str) -> bool,
+) -> Result<Vec<u8>, JwtFault> {
     // Before anything is decoded: whoever can reach the port can send a token.
     if token.len() > LONGEST {
         return Err(JwtFault::TooLong);
@@ -127,10 +143,10 @@ pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFaul
     let (header, claims, signature) = (decode(header)?, decode(claims)?, decode(signature)?);
     // The header is read before the signature is checked, since it names the key; nothing else of
     // it is believed.
-    let (algorithm, kid) = read_header(&Object::read(&header)?)?;
-    match trusted.keys.check(&kid, algorithm, signed.as_bytes(), &signature) {
+    let (algorithm, kid) = read_header(&Object::read(&header)?, is_kind)?;
+    match keys.check(&kid, algorithm, signed.as_bytes(), &signature) {
         // Claims are parsed only once the signature is good: a parser is not exposed to forgers.
-        Checked::Good => read_claims(&Object::read(&claims)?, trusted, now),
+        Checked::Good => Ok(claims),
         Checked::Bad => Err(JwtFault::Signature),
         Checked::OtherAlgorithm => Err(JwtFault::OtherAlgorithm),
         Checked::NoSuchKey => Err(JwtFault::UnknownKey),
@@ -138,7 +154,10 @@ pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFaul
 }
 
 /// The algorithm and the key's id, if nothing else in the header forbids to use them.
-fn read_header(header: &Object<'_>) -> Result<(Algorithm, String), JwtFault> {
+fn read_header(
+    header: &Object<'_>,
+    is_kind: fn(&str) -> bool,
+) -> Result<(Algorithm, String), JwtFault> {
     let algorithm = header.raw("alg").and_then(text).ok_or(JwtFault::Header("alg"))?;
     // RFC 8725, 3.1: the algorithms are an allow list; `none` and HMAC are not on it.
     let algorithm = Algorithm::named(&algorithm).ok_or(JwtFault::Algorithm)?;
@@ -151,7 +170,7 @@ fn read_header(header: &Object<'_>) -> Result<(Algorithm, String), JwtFault> {
         return Err(JwtFault::OwnKey);
     }
     let kind = header.optional("typ", text).map_err(|WrongType| JwtFault::Header("typ"))?;
-    if !kind.is_none_or(|kind| is_access_token(&kind)) {
+    if !kind.is_none_or(|kind| is_kind(&kind)) {
         return Err(JwtFault::Type);
     }
     let kid = header.raw("kid").and_then(text).ok_or(JwtFault::Header("kid"))?;
@@ -164,7 +183,11 @@ fn is_access_token(kind: &str) -> bool {
     matches!(kind.strip_prefix("application/").unwrap_or(&kind), "at+jwt" | "jwt")
 }
 
-fn read_claims(claims: &Object<'_>, trusted: &Issuer, now: u64) -> Result<Claims, JwtFault> {
+pub(super) fn read_claims(
+    claims: &Object<'_>,
+    trusted: &Issuer,
+    now: u64,
+) -> Result<Claims, JwtFault> {
     let wrong = |name| move |WrongType| JwtFault::Claim(name);
     let issuer = claims.raw("iss").and_then(text).ok_or(JwtFault::Claim("iss"))?;
     // Byte for byte: a trailing slash is another issuer.
@@ -200,7 +223,7 @@ fn read_claims(claims: &Object<'_>, trusted: &Issuer, now: u64) -> Result<Claims
     Ok(Claims { issuer, subject, scopes, expires_at, lasting })
 }
 
-fn one_or_more(raw: &[u8]) -> Option<Vec<String>> {
+pub(super) fn one_or_more(raw: &[u8]) -> Option<Vec<String>> {
     texts(raw).or_else(|| text(raw).map(|one| vec![one]))
 }
 

@@ -5,11 +5,13 @@
 
 mod certificate;
 mod grants;
+mod id_token;
 mod json;
 mod jwks;
 mod jwt;
 mod key;
 mod label;
+mod people;
 mod principal;
 mod remembered;
 mod resource;
@@ -21,6 +23,7 @@ pub(crate) mod tests;
 
 pub use certificate::{CertificateRole, CertificateRoles};
 pub use grants::{BadPattern, Grants, Pattern};
+pub use id_token::{IdToken, verify_id_token};
 pub use jwks::{BadJwks, Jwks};
 pub use jwt::{Claims, Issuer, JwtFault, verify};
 pub use key::{
@@ -28,6 +31,7 @@ pub use key::{
     make_key, random,
 };
 pub use label::{label, read_label};
+pub use people::{GroupRoles, GroupsPath, NoPerson, PeopleRules, decide_person};
 pub(crate) use principal::CERTIFICATES;
 pub use principal::{
     Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide, decide_with,

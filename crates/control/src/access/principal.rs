@@ -7,6 +7,7 @@ use super::certificate::CertificateRoles;
 use super::grants::Grants;
 use super::jwt::{self, Issuer, JwtFault};
 use super::key::{self, ApiKey, KeyFault, KeyId, Mac, Pepper, Use};
+use super::people::PeopleRules;
 use super::role::{Action, Role, allows};
 use super::rules::Rules;
 use super::scope;
@@ -25,6 +26,8 @@ pub struct Principal {
     good_until: Option<u64>,
     /// What an issuer's token says besides, as a JSON object.
     claims: Option<Arc<str>>,
+    /// Of a person, as the issuer named them.
+    groups: Arc<[String]>,
 }
 
 /// What somebody was let in by.
@@ -35,6 +38,11 @@ pub enum Credential {
     StaticToken,
     Key(KeyId),
     Jwt {
+        issuer: String,
+        subject: String,
+    },
+    /// Somebody who has signed in at the issuer of the dashboard's people.
+    Person {
         issuer: String,
         subject: String,
     },
@@ -54,12 +62,17 @@ pub struct Credentials {
     pub issuer: Option<Issuer>,
     pub without_token: WithoutToken,
     pub certificates: Arc<CertificateRoles>,
+    /// Who comes in at the dashboard by an issuer, if anybody does.
+    pub people: Option<Arc<PeopleRules>>,
     /// The store has not been heard for so long that any key may have been revoked.
     pub is_stale: bool,
 }
 
 /// How the names of certificates begin, wherever they stand beside other names.
 pub(crate) const CERTIFICATES: &str = "cert:";
+
+/// How the credentials of people begin.
+pub(super) const PEOPLE: &str = "oidc:";
 
 /// What a request without any credential is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,13 +226,15 @@ fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> 
 impl Principal {
     pub(super) fn new(name: &str, role: Role, credential: Credential) -> Self {
         let (name, grants) = (name.to_owned(), Grants::All);
-        Self { name, role, grants, credential, good_until: None, claims: None }
+        let groups = Arc::default();
+        Self { name, role, grants, credential, good_until: None, claims: None, groups }
     }
 
     pub(super) fn of_key(key: &ApiKey) -> Self {
         let ApiKey { id, name, role, grants, expires_at, .. } = key.clone();
         let (credential, good_until) = (Credential::Key(id), expires_at);
-        Self { name, role, grants, credential, good_until, claims: None }
+        let groups = Arc::default();
+        Self { name, role, grants, credential, good_until, claims: None, groups }
     }
 
     pub(super) fn until(self, end: u64) -> Self {
@@ -228,6 +243,10 @@ impl Principal {
 
     pub(super) fn claiming(self, claims: Arc<str>) -> Self {
         Self { claims: Some(claims), ..self }
+    }
+
+    pub(super) fn in_groups(self, groups: Arc<[String]>) -> Self {
+        Self { groups, ..self }
     }
 
     /// Narrows its grants to what policies leave of them.
@@ -242,6 +261,11 @@ impl Principal {
     /// What an issuer's token says besides, as a JSON object.
     pub fn claims(&self) -> Option<&str> {
         self.claims.as_deref()
+    }
+
+    /// The groups of a person, as the issuer named them when they signed in.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
     }
 
     /// For people to read. Two may have the same; the credential tells them apart.
@@ -316,6 +340,7 @@ impl Display for Credential {
             Self::StaticToken => f.write_str("token"),
             Self::Key(id) => write!(f, "key:{id}"),
             Self::Jwt { issuer, subject } => write!(f, "jwt:{issuer}#{subject}"),
+            Self::Person { issuer, subject } => write!(f, "{PEOPLE}{issuer}#{subject}"),
             Self::Certificate(name) => write!(f, "{CERTIFICATES}{name}"),
             Self::Open => f.write_str("open"),
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::key::{ApiKey, KeyId, Mac};
-use super::principal::{Credential, Credentials, Principal};
+use super::principal::{Credential, Credentials, PEOPLE, Principal};
 use super::role::Role;
 
 /// What is kept of a principal. None of it lets anybody in.
@@ -24,6 +24,11 @@ impl Principal {
             Credential::Key(_) => json!({}),
             Credential::Jwt { issuer, subject } => json!({
                 "issuer": issuer, "subject": subject, "role": self.role().name(),
+                "good_until": self.good_until(), "claims": self.claims(),
+            }),
+            Credential::Person { issuer, subject } => json!({
+                "issuer": issuer, "subject": subject, "name": self.name(),
+                "client_id": known.people.as_ref()?.client_id, "groups": self.groups(),
                 "good_until": self.good_until(), "claims": self.claims(),
             }),
             // The certificate is of the connection, not of whoever signs in.
@@ -50,6 +55,7 @@ pub fn recall(kept: &RememberedPrincipal, known: &Credentials, now: u64) -> Opti
         credential => match credential.strip_prefix("key:") {
             Some(_) if known.is_stale => None,
             Some(id) => of_key(known.keys.get(&KeyId::read(id)?)?, now),
+            None if credential.starts_with(PEOPLE) => person(&detail, known, now),
             None => {
                 let issuer = text("issuer").filter(|issuer| {
                     known.issuer.as_ref().is_some_and(|trusted| trusted.issuer == *issuer)
@@ -63,6 +69,24 @@ pub fn recall(kept: &RememberedPrincipal, known: &Credentials, now: u64) -> Opti
             }
         },
     }
+}
+
+/// With the role that their groups have now.
+fn person(detail: &Value, known: &Credentials, now: u64) -> Option<Principal> {
+    let text = |name: &str| detail.get(name).and_then(Value::as_str);
+    let rules = known.people.as_ref()?;
+    let (issuer, client) = (text("issuer")?, text("client_id")?);
+    if (issuer, client) != (&*rules.issuer, &*rules.client_id) {
+        return None;
+    }
+    let groups = detail.get("groups")?.as_array()?.iter();
+    let groups: Vec<String> = groups.filter_map(|one| one.as_str().map(str::to_owned)).collect();
+    let role = rules.roles.role_of(&groups)?;
+    let good_until = detail.get("good_until")?.as_u64().filter(|end| *end > now)?;
+    let (issuer, subject) = (issuer.to_owned(), text("subject")?.to_owned());
+    let principal = Principal::new(text("name")?, role, Credential::Person { issuer, subject });
+    let claims = text("claims").unwrap_or("{}").into();
+    Some(principal.until(good_until).claiming(claims).in_groups(groups.into()))
 }
 
 fn of_key(key: &ApiKey, now: u64) -> Option<Principal> {

@@ -60,6 +60,11 @@ impl IssuerClients {
             Some(place) => place.clone(),
             None => self.discover(trusted).await?,
         };
+        self.keys_at(trusted, place).await
+    }
+
+    /// The keys at this place.
+    pub(crate) async fn keys_at(&self, trusted: &Trusted, place: Url) -> Result<Jwks, NoKeys> {
         let answer = self.get(trusted, place).await?;
         if answer.status != 200 {
             return Err(NoKeys::Status(answer.status));
@@ -78,8 +83,16 @@ impl IssuerClients {
     }
 
     /// Redirects are not followed: an operator who wants the keys from elsewhere names that place.
-    async fn get(&self, trusted: &Trusted, place: Url) -> Result<Response, FetchError> {
-        let client = if trusted.names_host_of(&place) { &self.chosen } else { &self.named };
-        client.send(Request::get(place).header("Accept", "application/json"), EACH).await
+    pub(crate) async fn get(&self, trusted: &Trusted, place: Url) -> Result<Response, FetchError> {
+        self.send(trusted, Request::get(place).header("Accept", "application/json")).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        trusted: &Trusted,
+        request: Request,
+    ) -> Result<Response, FetchError> {
+        let client = if trusted.names_host_of(&request.url) { &self.chosen } else { &self.named };
+        client.send(request, EACH).await
     }
 }

@@ -49,6 +49,7 @@ impl World {
             static_token: None,
             without_token: WithoutToken::Refused,
             certificates: Arc::default(),
+            people: None,
             max_stale: std::time::Duration::from_secs(30),
             is_locked: false,
         };

@@ -80,7 +80,7 @@ impl Trusted {
         &self.resource
     }
 
-    pub(super) fn url(&self) -> &Url {
+    pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 

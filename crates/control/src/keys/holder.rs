@@ -15,8 +15,8 @@ use super::lookup::Looks;
 use super::record::{known, seconds};
 use super::uses::Uses;
 use crate::access::{
-    ApiKey, CertificateRoles, Credential, Credentials, Issuer, KeyId, Mac, NoRandom, Pepper,
-    WithoutToken,
+    ApiKey, CertificateRoles, Credential, Credentials, Issuer, KeyId, Mac, NoRandom, PeopleRules,
+    Pepper, WithoutToken,
 };
 
 /// How soon a replica knows what another has changed, where the store does not tell.
@@ -36,6 +36,7 @@ pub struct FixedTokens {
     pub static_token: Option<Mac>,
     pub without_token: WithoutToken,
     pub certificates: Arc<CertificateRoles>,
+    pub people: Option<Arc<PeopleRules>>,
     /// Without a word of the store for so long, no key is trusted.
     pub max_stale: Duration,
     /// Is the pepper the one of the store? With another one (the store is locked) no key of the
@@ -144,6 +145,7 @@ impl ApiKeys {
             Credential::AdminToken
             | Credential::StaticToken
             | Credential::Jwt { .. }
+            | Credential::Person { .. }
             | Credential::Certificate(_) => return true,
         };
         let known = self.known();
@@ -377,6 +379,7 @@ fn snapshot(
         static_token: fixed.static_token,
         without_token: if has_key { WithoutToken::Refused } else { fixed.without_token },
         certificates: Arc::clone(&fixed.certificates),
+        people: fixed.people.clone(),
         is_stale: false,
         keys,
         issuer,
@@ -435,6 +438,7 @@ mod tests {
             static_token: None,
             without_token: WithoutToken::Refused,
             certificates: Arc::default(),
+            people: None,
             max_stale: Duration::from_secs(30),
             is_locked: false,
         }

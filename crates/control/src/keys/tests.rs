@@ -35,6 +35,7 @@ fn fixed() -> FixedTokens {
         static_token: None,
         without_token: WithoutToken::Refused,
         certificates: Arc::default(),
+        people: None,
         max_stale: Duration::from_secs(30),
         is_locked: false,
     }

@@ -11,13 +11,13 @@ use crate::oauth::secret::Secret;
 
 /// The proof that who redeems the code is who asked for it (RFC 7636).
 #[derive(Debug, Clone)]
-pub(super) struct Proof {
-    pub(super) verifier: Secret,
-    pub(super) challenge: String,
+pub(crate) struct Proof {
+    pub(crate) verifier: Secret,
+    pub(crate) challenge: String,
 }
 
 impl Proof {
-    pub(super) fn from(random: &[u8; 32]) -> Self {
+    pub(crate) fn from(random: &[u8; 32]) -> Self {
         let verifier = BASE64_URL_SAFE_NO_PAD.encode(random);
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         Self { verifier: Secret::new(verifier), challenge }

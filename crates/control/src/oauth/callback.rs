@@ -68,7 +68,7 @@ impl Callback {
 
     /// The code, if this is the answer of `issuer`. Nothing of an answer is acted on or shown before
     /// it is known whose it is.
-    pub(super) fn check(&self, issuer: &str, says_iss: bool) -> Result<&Secret, BadCallback> {
+    pub(crate) fn check(&self, issuer: &str, says_iss: bool) -> Result<&Secret, BadCallback> {
         match &self.iss {
             Some(iss) if iss != issuer => return Err(BadCallback::OtherIssuer),
             None if says_iss => return Err(BadCallback::NoIssuer),
@@ -82,7 +82,7 @@ impl Callback {
 }
 
 /// An error of the authorization server's as it may be shown: it writes the words.
-pub(super) fn shown(error: &str, description: Option<&str>) -> String {
+pub(crate) fn shown(error: &str, description: Option<&str>) -> String {
     let clean = |text: &str, most: usize| -> String {
         text.chars().filter(|c| matches!(c, ' '..='~')).take(most).collect()
     };

@@ -32,7 +32,8 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use authorize::holder;
+pub(crate) use authorize::{Proof, holder};
+pub(crate) use callback::shown;
 pub use callback::{BadCallback, Callback};
 pub use challenge::Challenge;
 pub use driver::{GrantSummary, OAuth};
@@ -41,7 +42,9 @@ pub use expiry::Early;
 pub use grant::{Grant, Token};
 pub use login::{Back, Granted, Login, Started};
 pub use loopback::{Loopback, LoopbackError};
+pub(crate) use registration::{Auth, OAuthClient};
 pub use registration::{Registered, document};
 pub use secret::Secret;
 pub use settings::{Clock, Settings};
+pub(crate) use token::{is_about_client, request as token_request};
 pub use vault::{Hold, KeptGrant, Parked, Vault, VaultError, VaultFuture};

@@ -18,17 +18,17 @@ pub struct Registered {
 
 /// Who we are to one issuer. It is kept with the grant and goes to no other issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OAuthClient {
-    pub(super) id: String,
-    pub(super) auth: Auth,
+pub(crate) struct OAuthClient {
+    pub(crate) id: String,
+    pub(crate) auth: Auth,
     /// For dynamically registered ones: where it may be redirected to, and when (ms) its secret ends.
-    pub(super) redirect_uri: Option<String>,
-    pub(super) expires_at: Option<i64>,
+    pub(crate) redirect_uri: Option<String>,
+    pub(crate) expires_at: Option<i64>,
 }
 
 /// How a client proves who it is at the token endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Auth {
+pub(crate) enum Auth {
     None,
     Basic(Secret),
     Post(Secret),
@@ -37,7 +37,7 @@ pub(super) enum Auth {
 impl OAuthClient {
     /// With its secret in the form instead of the header, where nothing was agreed on: a client that
     /// registered itself was told how.
-    pub(super) fn other_way(&self) -> Option<Self> {
+    pub(crate) fn other_way(&self) -> Option<Self> {
         match &self.auth {
             // A redirect address is remembered only of clients that registered themselves.
             Auth::Basic(secret) if self.redirect_uri.is_none() => {

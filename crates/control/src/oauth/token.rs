@@ -42,7 +42,7 @@ pub(super) enum TokenAnswer {
 }
 
 /// A request to an endpoint of the issuer, in the client's name.
-pub(super) fn request(endpoint: Url, client: &OAuthClient, fields: &[(&str, &str)]) -> Request {
+pub(crate) fn request(endpoint: Url, client: &OAuthClient, fields: &[(&str, &str)]) -> Request {
     written(endpoint, client, fields, SecretPlacement::AsAgreed)
 }
 
@@ -130,7 +130,7 @@ pub(super) fn judge(answer: &Response) -> TokenAnswer {
 }
 
 /// Does it not know the client, or not by what it was shown?
-pub(super) fn is_about_client(answer: &Response) -> bool {
+pub(crate) fn is_about_client(answer: &Response) -> bool {
     let document: Option<Value> = serde_json::from_slice(&answer.body).ok();
     let error = document.as_ref().and_then(|document| document.get("error")?.as_str());
     // RFC 6749, 5.2: 401 if the client tried a header, 400 if it did not.

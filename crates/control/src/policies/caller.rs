@@ -33,6 +33,13 @@ pub fn caller_of(principal: &Principal, groups: &GroupsClaim) -> PolicyCaller {
             groups: Vec::new(),
             claims: String::new(),
         },
+        Credential::Person { issuer, subject } => CallerKind::User {
+            subject: subject.clone(),
+            issuer: issuer.clone(),
+            // Found where `--oidc-groups-claim` says, which may be another claim than that of access tokens.
+            groups: principal.groups().to_vec(),
+            claims: principal.claims().unwrap_or_default().to_owned(),
+        },
         Credential::Jwt { issuer, subject } => {
             let claims = principal.claims().unwrap_or_default();
             CallerKind::User {

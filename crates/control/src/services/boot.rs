@@ -24,6 +24,7 @@ use super::live::LiveServers;
 use super::logins::{CLIENT_NAME, DOCUMENT, LoginService};
 use super::monitor::Monitor;
 use super::overview::{ListSizes, OverviewService};
+use super::people::PeopleService;
 use super::policies::PolicyService;
 use super::recall::Recall;
 use super::reconcile::Reconciler;
@@ -43,6 +44,7 @@ use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
 use crate::oauth::{self, OAuth};
+use crate::people::PeopleDesk;
 use crate::replicas::ReplicaSet;
 use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError, StoredGrants};
 use crate::skills::SkillSource;
@@ -121,6 +123,7 @@ impl ControlPlane {
             admin_token: Some(admin.mac),
             without_token: settings.tokens.without_token,
             certificates: Arc::new(settings.tokens.certificates.clone()),
+            people: settings.tokens.people.as_ref().map(|people| Arc::new(people.rules.clone())),
             pepper: Arc::new(pepper),
             max_stale: settings.replicas.max_stale,
             is_locked,
@@ -367,7 +370,15 @@ impl Wiring {
             self.background.spawn(async move { issuer.run(end).await });
         }
         let rejected = Arc::new(RejectedLogins::new(self.audit.clone()));
-        Identity { keys: Arc::clone(&self.keys), issuer, rejected }
+        let people = self.settings.tokens.people.clone().map(|settings| {
+            let clients = IssuerClients::new(self.settings.registration.reach.clone());
+            PeopleService {
+                desk: PeopleDesk::new(settings, clients),
+                audit: self.audit.clone(),
+                rejected: Arc::clone(&rejected),
+            }
+        });
+        Identity { keys: Arc::clone(&self.keys), issuer, rejected, people }
     }
 
     fn logins(&self, outside: Client) -> Logins {

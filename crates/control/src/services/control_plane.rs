@@ -21,6 +21,7 @@ use super::live::LiveServers;
 use super::logins::LoginService;
 use super::monitor::Monitor;
 use super::overview::OverviewService;
+use super::people::PeopleService;
 use super::policies::PolicyService;
 use super::reconcile::Reconciler;
 use super::reviews::ReviewService;
@@ -81,6 +82,8 @@ pub(super) struct Identity {
     /// Whose access tokens are taken, if any are.
     pub(super) issuer: Option<Arc<IssuerKeys>>,
     pub(super) rejected: Arc<RejectedLogins>,
+    /// People who sign in to the dashboard at an issuer, if any do.
+    pub(super) people: Option<PeopleService>,
 }
 
 /// What runs beside the requests, once there is a data plane.
@@ -153,6 +156,11 @@ impl ControlPlane {
         self.0.identity.issuer.as_deref()
     }
 
+    /// `None`: nobody signs in at an issuer.
+    pub fn people(&self) -> Option<&PeopleService> {
+        self.0.identity.people.as_ref()
+    }
+
     pub fn store(&self) -> &Store {
         &self.0.store
     }
@@ -167,7 +175,7 @@ impl ControlPlane {
 
     /// Decides who may speak MCP.
     pub fn gate(&self) -> KeyGate {
-        let Identity { keys, issuer, rejected } = &self.0.identity;
+        let Identity { keys, issuer, rejected, .. } = &self.0.identity;
         KeyGate {
             keys: Arc::clone(keys),
             issuer: issuer.clone(),

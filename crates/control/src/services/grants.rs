@@ -29,6 +29,7 @@ pub(super) fn allowance(principal: &Principal, keys: &ApiKeys) -> Option<Allowan
             (format!("key `{name}`"), rules)
         }
         Credential::Jwt { .. } => (format!("subject `{name}`"), LimitRules::default()),
+        Credential::Person { .. } => (format!("person `{name}`"), LimitRules::default()),
         Credential::Certificate(_) => (format!("certificate `{name}`"), LimitRules::default()),
         Credential::StaticToken => ("the token of --token".to_owned(), LimitRules::default()),
         // Whoever runs this must be able to come in and look while a loop is being stopped.

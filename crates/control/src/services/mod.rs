@@ -20,6 +20,7 @@ mod maintain;
 mod monitor;
 mod overview;
 mod page;
+mod people;
 mod policies;
 mod policy_trial;
 mod problems;
@@ -61,6 +62,7 @@ pub use maintain::{
 pub use overview::OverviewService;
 pub(crate) use overview::{ListSize, Overview};
 pub use page::{Page, Paged};
+pub use people::PeopleService;
 pub use policies::PolicyService;
 pub(crate) use policies::{PolicyOrigin, PolicyText};
 pub(crate) use policy_trial::{PolicyDraft, PolicyTrial, TriedDecision};

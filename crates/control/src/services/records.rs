@@ -61,7 +61,8 @@ pub(super) fn principal_of(keys: &ApiKeys, credential: Option<&str>) -> String {
         let key = KeyId::read(id).and_then(|id| known.keys.get(&id));
         return key.map_or(id, |key| &key.name).to_owned();
     }
-    if let Some((_, subject)) = credential.strip_prefix("jwt:").and_then(|it| it.split_once('#')) {
+    let of_issuer = credential.strip_prefix("jwt:").or_else(|| credential.strip_prefix("oidc:"));
+    if let Some((_, subject)) = of_issuer.and_then(|it| it.split_once('#')) {
         return subject.to_owned();
     }
     match credential {

@@ -16,6 +16,7 @@ mod server_form;
 mod servers;
 mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod single_sign_on;
 mod skill;
 mod skills;
 mod state;
@@ -84,8 +85,11 @@ pub(crate) async fn show(screen: Screen, request: &PageRequest<'_>) -> PageResul
         Screen::SignOut => Ok(sign_in::out(request).await),
         Screen::Theme => Ok(settings::theme(request)),
         // Answered before anybody comes here.
-        Screen::Asset | Screen::SignIn | Screen::SignInNow | Screen::Live => {
-            Err(ApiError::nothing_here())
-        }
+        Screen::Asset
+        | Screen::SignIn
+        | Screen::SignInNow
+        | Screen::BeginSingleSignOn
+        | Screen::CameBackFromIssuer
+        | Screen::Live => Err(ApiError::nothing_here()),
     }
 }

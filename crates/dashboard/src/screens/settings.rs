@@ -6,7 +6,7 @@ use trunkline_control::access::Action;
 
 use super::servers::{API, word};
 use super::sign_in::place_of;
-use crate::guard;
+use crate::guard::{self, SiteRule};
 use crate::layout::{self, Shell};
 use crate::page::{Page, PageResult};
 use crate::page_request::{PageRequest, Theme};
@@ -59,6 +59,7 @@ fn instance(settings: &Value) -> Markup {
                 dt { "Commands as servers" } dd { (stdio) }
                 dt { "Servers may be at" } dd { (networks) }
                 dt { "Access tokens of" } dd { (settings["issuer"].as_str().unwrap_or("nobody but Trunkline")) }
+                dt { "People sign in at" } dd { (settings["people_issuer"].as_str().unwrap_or("no issuer: with keys only")) }
                 dt { "Traces" } dd { @if settings["traces"] == true { "are sent" } @else { "are not sent" } }
                 dt { "Language model" } dd { (settings["language_model"].as_str().unwrap_or("none; skills come from the model inside")) }
             }
@@ -124,7 +125,7 @@ pub(super) fn theme(request: &PageRequest<'_>) -> Page {
         Some(theme @ ("light" | "dark")) => (theme, "; Max-Age=31536000"),
         _ => ("", "; Max-Age=0"),
     };
-    let cookie = guard::set_cookie(guard::THEME_COOKIE, value, age, secure);
+    let cookie = guard::set_cookie(guard::THEME_COOKIE, value, SiteRule::OwnPages, age, secure);
     Page::see_other(place_of(request.form.get("back"))).header("Set-Cookie", cookie)
 }
 

@@ -1,23 +1,32 @@
 //! Signing in with the admin token or a key, and out again.
 
 use maud::html;
-use trunkline_control::access::{Action, Principal, Refusal};
+use trunkline_control::access::{Action, NoRandom, Principal, Refusal};
 use trunkline_control::api::handle::NotRecognised;
 use trunkline_gateway::WebRequest;
 
+use super::single_sign_on;
 use crate::form::{Form, encode};
-use crate::guard;
+use crate::guard::{self, SiteRule};
 use crate::layout;
 use crate::page::Page;
 use crate::page_request::{DashboardState, PageRequest};
 use crate::signed_in;
 
 /// The form, with what was wrong the last time.
-pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page {
+pub(crate) fn page(
+    state: &DashboardState,
+    visit: &WebRequest,
+    status: u16,
+    wrong: Option<&str>,
+) -> Page {
+    let entrance = single_sign_on::entrance(state, &next(visit));
     let content = html! {
         div.card {
             h1 { "Sign in to Trunkline" }
-            p.dim { "Use the admin token printed at the first start, or an API key." }
+            @if let Some(entrance) = &entrance { (entrance) } @else {
+                p.dim { "Use the admin token printed at the first start, or an API key." }
+            }
             @if let Some(wrong) = wrong { p.notice.bad #wrong role="alert" { (wrong) } }
             form method="post" action="/sign-in" {
                 input type="hidden" name="next" value=(next(visit));
@@ -50,13 +59,14 @@ pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
                 "Too many wrong tokens came from your address. A right one is taken at once; wait {seconds} s \
                  before you guess again."
             );
-            return page(visit, 429, Some(&words)).header("Retry-After", seconds.to_string());
+            return page(state, visit, 429, Some(&words))
+                .header("Retry-After", seconds.to_string());
         }
-        Err(NotRecognised { refusal, .. }) => return page(visit, 401, Some(words(refusal))),
+        Err(NotRecognised { refusal, .. }) => return page(state, visit, 401, Some(words(refusal))),
     };
     match known.require(Action::ReadSelf) {
         Ok(()) => begin(state, visit, known, &place_of(form.get("next"))).await,
-        Err(refusal) => page(visit, 401, Some(words(refusal))),
+        Err(refusal) => page(state, visit, 401, Some(words(refusal))),
     }
 }
 
@@ -66,8 +76,16 @@ pub(crate) async fn out(request: &PageRequest<'_>) -> Page {
         signed_in::end(state, id).await;
     }
     let name = signed_in::cookie_name(state, visit);
-    let cookie = guard::set_cookie(&name, "", "; Max-Age=0", signed_in::is_secure(state, visit));
-    Page::see_other("/sign-in").header("Set-Cookie", cookie)
+    let is_secure = signed_in::is_secure(state, visit);
+    let cookie = guard::set_cookie(&name, "", SiteRule::OwnPages, "; Max-Age=0", is_secure);
+    let page = match state.api.plane().people() {
+        Some(people) => match people.sign_out(request.principal(), visit.peer).await {
+            Some(url) => single_sign_on::out_there(visit, people, &url),
+            None => Page::see_other("/sign-in"),
+        },
+        None => Page::see_other("/sign-in"),
+    };
+    page.header("Set-Cookie", cookie)
 }
 
 /// Where to sign in, and what to show then.
@@ -103,18 +121,26 @@ async fn begin(
     principal: Principal,
     next: &str,
 ) -> Page {
+    match begin_session(state, visit, principal).await {
+        Ok(cookie) => Page::see_other(next).header("Set-Cookie", cookie),
+        Err(error) => page(state, visit, 500, Some(&format!("Sign-in failed: {error}."))),
+    }
+}
+
+/// The cookie of a new session.
+pub(super) async fn begin_session(
+    state: &DashboardState,
+    visit: &WebRequest,
+    principal: Principal,
+) -> Result<String, NoRandom> {
     // A session that was there before ends: nobody goes on with what another has known.
     if let Some(id) = signed_in::cookie_id(state, visit) {
         signed_in::end(state, id).await;
     }
-    match signed_in::begin(state, principal).await {
-        Ok(id) => {
-            let name = signed_in::cookie_name(state, visit);
-            let cookie = guard::set_cookie(&name, &id, "", signed_in::is_secure(state, visit));
-            Page::see_other(next).header("Set-Cookie", cookie)
-        }
-        Err(error) => page(visit, 500, Some(&format!("Sign-in failed: {error}."))),
-    }
+    let id = signed_in::begin(state, principal).await?;
+    let (name, is_secure) =
+        (signed_in::cookie_name(state, visit), signed_in::is_secure(state, visit));
+    Ok(guard::set_cookie(&name, &id, SiteRule::OwnPages, "", is_secure))
 }
 
 fn words(refusal: Refusal) -> &'static str {

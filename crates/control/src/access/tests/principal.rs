@@ -2,9 +2,10 @@
 
 use super::{ISSUER, NOW, Signer, claims, header};
 use crate::access::{
-    Action, ApiKey, CertificateRole, CertificateRoles, Credential, Credentials, Grants, JwtFault,
-    KeyFault, Pepper, Principal, Refusal, RememberedPrincipal, Role, Use, WithoutToken, bearer_of,
-    decide, decide_with, make_admin_token, make_key, recall,
+    Action, ApiKey, CertificateRole, CertificateRoles, Credential, Credentials, Grants, GroupRoles,
+    GroupsPath, Issuer, JwtFault, KeyFault, PeopleRules, Pepper, Principal, Refusal,
+    RememberedPrincipal, Role, Use, WithoutToken, bearer_of, decide, decide_person, decide_with,
+    make_admin_token, make_key, recall, verify_id_token,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ fn scene() -> Scene {
         issuer: Some(signer.issuer()),
         without_token: WithoutToken::Refused,
         certificates: Arc::default(),
+        people: None,
         is_stale: false,
         pepper: Arc::new(pepper),
     };
@@ -118,6 +120,7 @@ fn nothing_is_taken_that_is_not_set_up() {
         issuer: None,
         without_token: WithoutToken::Refused,
         certificates: Arc::default(),
+        people: None,
         is_stale: false,
         pepper: known.pepper,
     };
@@ -168,6 +171,40 @@ fn who_is_remembered_is_somebody_as_long_as_their_credential_is_good() {
     assert_eq!(recall(&odd, &known, NOW), None);
     let open = Credentials { without_token: WithoutToken::MayUseMcp, ..known };
     assert_eq!(decide(None, &open, NOW).unwrap().remember(&open), None);
+}
+
+#[test]
+fn a_person_is_remembered_with_their_groups_and_has_the_role_that_these_have_now() {
+    let Scene { signer, mut known, .. } = scene();
+    let rules = |client: &str, group: &str, role| {
+        Some(Arc::new(PeopleRules {
+            issuer: ISSUER.to_owned(),
+            client_id: client.to_owned(),
+            groups: GroupsPath::new("groups").unwrap(),
+            roles: GroupRoles::new(vec![(group.to_owned(), role)]),
+        }))
+    };
+    known.people = rules("t", "ops", Role::Operator);
+    let claims = claims(&json!({"nonce": "n", "groups": ["ops"], "aud": "t", "email": "a@b"}));
+    let jwt = signer.sign("ES256", &header("ES256", "p256", &json!({"typ": "JWT"})), &claims);
+    let trusted = Issuer { audiences: vec!["t".to_owned()], ..signer.issuer() };
+    let token = verify_id_token(&jwt, &trusted, "n", NOW).unwrap();
+    let who = decide_person(&token, known.people.as_ref().unwrap(), NOW + 9).unwrap();
+    assert_eq!((who.name(), who.groups()), ("a@b", &["ops".to_owned()][..]));
+    let kept = who.remember(&known).unwrap();
+    assert!(!kept.detail.contains(&jwt) && kept.credential == format!("oidc:{ISSUER}#alice"));
+    assert_eq!(recall(&kept, &known, NOW), Some(who));
+    assert_eq!(recall(&kept, &known, NOW + 9), None, "it is over");
+    for (people, role) in [
+        (rules("t", "ops", Role::Admin), Some(Role::Admin)),
+        (rules("t", "*", Role::Viewer), Some(Role::Viewer)),
+        (rules("t", "others", Role::Admin), None),
+        (rules("another", "ops", Role::Admin), None),
+        (None, None),
+    ] {
+        known.people = people;
+        assert_eq!(recall(&kept, &known, NOW).map(|who| who.role()), role);
+    }
 }
 
 #[test]

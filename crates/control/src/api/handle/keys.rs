@@ -183,6 +183,7 @@ fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         Credential::StaticToken => "token",
         Credential::Key(_) => "key",
         Credential::Jwt { .. } => "jwt",
+        Credential::Person { .. } => "oidc",
         Credential::Certificate(_) => "certificate",
         Credential::Open => "open",
     };

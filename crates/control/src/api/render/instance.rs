@@ -33,6 +33,7 @@ pub(crate) fn instance(settings: &Settings, keys: &ApiKeys) -> Value {
         "allowed_networks": networks,
         "health_interval": settings.health_interval.as_secs(),
         "issuer": settings.tokens.issuer.as_ref().map(Trusted::name),
+        "people_issuer": settings.tokens.people.as_ref().map(|people| &people.rules.issuer),
         "traces": settings.tracer.is_some(),
         "language_model": settings.llm.as_ref().map(|llm| llm.model().to_owned()),
     })

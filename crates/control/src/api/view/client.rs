@@ -68,6 +68,8 @@ answer! {
         #[example = 30] pub health_interval: u64,
         /// Whose access tokens are taken.
         pub issuer: Option<&'a str>,
+        /// Whose people sign in to the dashboard.
+        pub people_issuer: Option<&'a str>,
         /// Requests are followed.
         pub traces: bool,
         /// Asked for skills.

@@ -56,6 +56,22 @@ impl RejectedLogins {
         });
     }
 
+    /// Somebody has come back from an issuer, and could not sign in. Once a minute for each address.
+    pub(crate) fn record_failed_sign_in(&self, why: &str, source: IpAddr, now: i64) {
+        if !self.counts.lock().take_turn(&format!("sign-in {source}"), now) {
+            return;
+        }
+        self.audit.record(NewAudit {
+            at: now,
+            principal: "nobody".to_owned(),
+            address: Some(source.to_string()),
+            action: "sign-in".to_owned(),
+            outcome: "failed".to_owned(),
+            detail: Some(why.to_owned()),
+            ..NewAudit::default()
+        });
+    }
+
     /// A known principal may not speak MCP. Once a minute for each key, too: clients try again.
     pub(crate) fn record_mcp_refusal(
         &self,

@@ -19,6 +19,7 @@ use crate::audit::{AuditExport, AuditFull, AuditKeep};
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::{Llm, SecondOpinions};
+use crate::people::PeopleSettings;
 use crate::policies::PolicyHolder;
 use crate::secrets::{AllowedVariables, KeySource};
 use crate::trace::Tracer;
@@ -105,7 +106,7 @@ pub struct AuditSettings {
     pub export: Option<AuditExport>,
 }
 
-/// Which tokens are taken besides API keys. `Debug` shows none.
+/// Who comes in besides the holders of API keys. `Debug` shows none.
 #[derive(Clone)]
 pub struct TokenSettings {
     /// Chosen by the operator; else one is made.
@@ -117,6 +118,8 @@ pub struct TokenSettings {
     pub issuer: Option<Trusted>,
     /// Who clients are that show a certificate.
     pub certificates: CertificateRoles,
+    /// Who signs in to the dashboard at an issuer, if anybody does.
+    pub people: Option<PeopleSettings>,
 }
 
 /// What servers that are registered over REST may be and may use.
