@@ -43,6 +43,7 @@ mod schema;
 mod shared;
 mod sharing;
 mod simple;
+mod single_sign_on;
 mod slow_readers;
 mod tls;
 mod traces;

@@ -10,6 +10,7 @@ mod looks;
 mod plain;
 mod policies;
 mod shifts;
+mod single_sign_on;
 mod skills;
 mod trial;
 

@@ -9,7 +9,7 @@ mod foreign;
 mod guarded;
 mod renewal;
 mod replicas;
-mod wire;
+pub(crate) mod wire;
 
 use std::net::SocketAddr;
 

@@ -6,16 +6,16 @@ use std::net::TcpStream;
 
 /// A request, and its bytes as they came.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) target: String,
-    pub(super) head: String,
-    pub(super) body: String,
-    pub(super) raw: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) target: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+    pub(crate) raw: Vec<u8>,
 }
 
 impl Request {
     /// The next one; `buffer` keeps what came behind it.
-    pub(super) fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Self> {
+    pub(crate) fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Self> {
         let mut chunk = [0; 8192];
         let mut more = |buffer: &mut Vec<u8>| match stream.read(&mut chunk) {
             Ok(count) if count > 0 => {
@@ -41,7 +41,7 @@ impl Request {
         Some(Self { target, head, body, raw })
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.head, name)
     }
 }
@@ -54,7 +54,7 @@ fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
 }
 
 /// `headers`: complete lines.
-pub(super) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
+pub(crate) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: &str) {
     let length = body.len();
     let head = format!(
         "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n"
@@ -64,12 +64,12 @@ pub(super) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: 
 }
 
 /// The fields of a form, or of a query.
-pub(super) fn fields(text: &str) -> HashMap<String, String> {
+pub(crate) fn fields(text: &str) -> HashMap<String, String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
 }
 
-pub(super) fn query(text: &str) -> HashMap<String, String> {
+pub(crate) fn query(text: &str) -> HashMap<String, String> {
     fields(text)
 }
 
@@ -92,7 +92,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// What a verifier proves (RFC 7636, S256).
-pub(super) fn challenge(verifier: &str) -> String {
+pub(crate) fn challenge(verifier: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
     let mut out = String::new();

@@ -8,7 +8,7 @@ mod issuer;
 mod keys;
 mod metadata;
 mod policies;
-mod signer;
+pub(crate) mod signer;
 
 use std::process::Command;
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const RSA_KEY: &[u8] = include_bytes!("../../testdata/jwt/rsa-2048.der");
 
 #[derive(Debug)]
-pub(super) struct Signer {
+pub(crate) struct Signer {
     random: SystemRandom,
     rsa: RsaKeyPair,
     p256: EcdsaKeyPair,
@@ -21,7 +21,7 @@ pub(super) struct Signer {
 
 impl Signer {
     /// The RSA key is always the same; the others are new.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let p256 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
@@ -35,7 +35,7 @@ impl Signer {
     }
 
     /// What the issuer publishes.
-    pub(super) fn key_set(&self) -> String {
+    pub(crate) fn key_set(&self) -> String {
         let rsa: RsaPublicKeyComponents<Vec<u8>> = self.rsa.public().into();
         let point = &self.p256.public_key().as_ref()[1..];
         json!({"keys": [
@@ -47,18 +47,18 @@ impl Signer {
         .to_string()
     }
 
-    pub(super) fn ed25519_public(&self) -> Vec<u8> {
+    pub(crate) fn ed25519_public(&self) -> Vec<u8> {
         self.ed25519.public_key().as_ref().to_vec()
     }
 
     /// The modulus: what a confused verifier takes for a shared secret.
-    pub(super) fn rsa_modulus(&self) -> Vec<u8> {
+    pub(crate) fn rsa_modulus(&self) -> Vec<u8> {
         let rsa: RsaPublicKeyComponents<Vec<u8>> = self.rsa.public().into();
         rsa.n
     }
 
     /// Header and claims as they are, signed as `algorithm` says.
-    pub(super) fn sign(&self, algorithm: &str, header: &str, claims: &str) -> String {
+    pub(crate) fn sign(&self, algorithm: &str, header: &str, claims: &str) -> String {
         let message = format!("{}.{}", base64(header.as_bytes()), base64(claims.as_bytes()));
         let bytes = message.as_bytes();
         let signature = match algorithm {
@@ -80,14 +80,14 @@ impl Signer {
 }
 
 /// Signed with a secret that everybody knows.
-pub(super) fn sign_hs256(secret: &[u8], header: &str, claims: &str) -> String {
+pub(crate) fn sign_hs256(secret: &[u8], header: &str, claims: &str) -> String {
     let message = format!("{}.{}", base64(header.as_bytes()), base64(claims.as_bytes()));
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), message.as_bytes());
     format!("{message}.{}", base64(tag.as_ref()))
 }
 
 /// With some members replaced; `null` takes one out.
-pub(super) fn with(mut object: Value, other: &Value) -> String {
+pub(crate) fn with(mut object: Value, other: &Value) -> String {
     let members = object.as_object_mut().unwrap();
     for (name, value) in other.as_object().unwrap() {
         match value {
@@ -99,7 +99,7 @@ pub(super) fn with(mut object: Value, other: &Value) -> String {
 }
 
 /// As JWTs have it: for URLs, and without padding.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digits = |group: &[u8]| {
         let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*group.get(at).unwrap_or(&0)));
