@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::limits::PAGE;
+use crate::records::{CallKey, CallKeyState, EndedCall, KeyClaimant, call_key};
 use crate::records::{
     CredentialRecord, GrantRecord, HealthSample, KeyRecord, KnownListingRecord, NewTool,
 };
@@ -132,6 +133,13 @@ queries! {
     /// These tasks are with this replica.
     write put_tasks[replica](tasks: Vec<String>) -> () = replica::put_tasks;
     read replica_of_task[task]() -> Option<String> = replica::of_task;
+
+    /// Takes an idempotency key for a call, or says what it stands for.
+    write claim_call_key[](call: CallKey, by: KeyClaimant) -> CallKeyState = call_key::claim;
+    /// How calls with a key ended.
+    write settle_call_keys[](ended: Vec<EndedCall>) -> () = call_key::settle;
+    /// Forgets keys older than so many milliseconds, and of answers beyond so many bytes the oldest.
+    write prune_call_keys[](kept: i64, most_bytes: i64) -> () = call_key::prune;
 
     /// What was changed of the skills that come with the program, by id.
     read skills[]() -> Vec<SkillRecord> = skill::all;

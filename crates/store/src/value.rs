@@ -151,6 +151,14 @@ impl Row {
         }
     }
 
+    pub(crate) fn maybe_bytes(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.0.next() {
+            Some(Value::Bytes(value)) => Ok(Some(value)),
+            Some(Value::Null) => Ok(None),
+            other => Err(unexpected("bytes", other.as_ref())),
+        }
+    }
+
     pub(crate) fn hash(&mut self) -> Result<[u8; 32], StoreError> {
         let bytes = self.bytes()?;
         bytes.try_into().map_err(|_| StoreError::corrupt("a hash has not 32 bytes"))

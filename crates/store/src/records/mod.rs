@@ -1,5 +1,6 @@
 //! The records of the platform, and the statements that read and write them.
 
+pub(crate) mod call_key;
 pub(crate) mod credential;
 pub(crate) mod grant;
 pub(crate) mod health;
@@ -16,6 +17,7 @@ pub(crate) mod skill;
 pub(crate) mod tool;
 pub(crate) mod web_session;
 
+pub use call_key::{CallKey, CallKeyOutcome, CallKeyState, EndedCall, KeyClaimant};
 pub use credential::CredentialRecord;
 pub use grant::GrantRecord;
 pub use health::{HealthSample, OF_THE_FILE};

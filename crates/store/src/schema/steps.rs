@@ -4,12 +4,12 @@
 use self::Statement::{Both, Postgres, Sqlite};
 
 /// The schema this version knows.
-pub(super) const KNOWN: i64 = 12;
+pub(super) const KNOWN: i64 = 13;
 
 /// In the order in which they are taken: the first leads to version 1.
 pub(super) const STEPS: &[&[Statement]] = &[
     STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
-    STEP_12,
+    STEP_12, STEP_13,
 ];
 
 /// Part of a step. Both databases get the same tables, in their own words.
@@ -345,4 +345,22 @@ const STEP_12: &[Statement] = &[
     Both("CREATE INDEX audit_tool ON audit (tool, seq)"),
     Both("CREATE INDEX audit_action ON audit (action, seq)"),
     Both("CREATE INDEX audit_outcome ON audit (outcome, seq)"),
+];
+
+/// Version 13: idempotency keys, which call each stands for, and what it was answered.
+const STEP_13: &[Statement] = &[
+    Both(
+        "CREATE TABLE call_keys (
+            id      TEXT PRIMARY KEY,
+            request TEXT NOT NULL,
+            round   TEXT NOT NULL,
+            state   TEXT NOT NULL,
+            replica TEXT NOT NULL,
+            taken   INTEGER NOT NULL,
+            code    INTEGER NOT NULL,
+            answer  BLOB,
+            made_at INTEGER NOT NULL
+        ) STRICT",
+    ),
+    Both("CREATE INDEX call_keys_made_at ON call_keys (made_at)"),
 ];

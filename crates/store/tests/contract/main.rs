@@ -7,6 +7,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test")]
 
 mod audit;
+mod call_keys;
 mod cluster;
 mod credentials;
 mod dump;

@@ -25,9 +25,9 @@ async fn a_newer_store_is_refused_and_not_touched(place: &Place) {
     place.tamper("UPDATE schema_version SET version = 99").await.unwrap();
     let before = place.contents().await;
     let outcome = Store::open(&place.url, options()).await.map(drop);
-    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 12 }));
+    assert_eq!(outcome, Err(StoreError::Newer { found: 99, known: 13 }));
     assert_eq!(place.contents().await, before);
-    place.tamper("UPDATE schema_version SET version = 12").await.unwrap();
+    place.tamper("UPDATE schema_version SET version = 13").await.unwrap();
     assert_eq!(place.open().await.server("a").await.unwrap(), a_server("a"));
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn first_version(place: &Place) -> String {
          DROP TABLE leases; DROP TABLE pending_logins;
          DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;
          DROP TABLE web_sessions; DROP TABLE pins; DROP TABLE policies; DROP TABLE policy_set;
-         DROP TABLE replicas; DROP TABLE tasks; DROP TABLE known_listings;
+         DROP TABLE replicas; DROP TABLE tasks; DROP TABLE known_listings; DROP TABLE call_keys;
          ALTER TABLE api_keys DROP COLUMN limits;
          UPDATE schema_version SET version = 1"
     )
