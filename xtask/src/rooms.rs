@@ -130,11 +130,12 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/limits", &[]),
     ("gateway/lock", &[]),
     ("gateway/era", &[]),
-    ("gateway/replicas", &["era"]),
+    ("gateway/call_keys", &[]),
+    ("gateway/replicas", &["call_keys", "era"]),
     ("gateway/limiter", &["limits"]),
     ("gateway/policy", &[]),
     ("gateway/absence", &[]),
-    ("gateway/error", &["absence", "era", "limiter", "policy"]),
+    ("gateway/error", &["absence", "call_keys", "era", "limiter", "policy"]),
     ("gateway/events", &["limits", "policy"]),
     ("gateway/traces", &["events"]),
     ("gateway/gateway_info", &[]),
@@ -148,6 +149,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "gateway/call",
         &[
+            "call_keys",
             "deadlines",
             "era",
             "error",
@@ -220,6 +222,7 @@ pub const MAY_IMPORT: &[(&str, &[&str])] = &[
         "gateway/session",
         &[
             "call",
+            "call_keys",
             "era",
             "error",
             "events",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_into};
 
 pub(crate) use crate::absence::Absence;
+use crate::call_keys::KeyFault;
 use crate::era::Era;
 use crate::limiter::{LimitScope, Overrun};
 use crate::policy::SharedRefusal;
@@ -155,6 +156,8 @@ pub(crate) enum CallError {
     TooManySubscriptions { uris: usize, bytes: usize },
     #[error("{0}")]
     Limited(Box<Overrun>),
+    #[error("{0}")]
+    Keyed(KeyFault),
     #[error("not allowed here: {}; the request did not run", .0.words())]
     Forbidden(SharedRefusal),
     /// A mistake of ours.
@@ -242,6 +245,7 @@ impl CallError {
             Self::SessionEnded { .. } => SESSION_ENDED,
             Self::TooManySubscriptions { .. } => TOO_MANY_SUBSCRIPTIONS,
             Self::Limited(_) => LIMITED,
+            Self::Keyed(fault) => fault.code(),
             Self::Forbidden(_) => FORBIDDEN,
             Self::Internal(_) => INTERNAL_ERROR,
         }
@@ -285,6 +289,7 @@ impl CallError {
             | Self::TurnedOut
             | Self::TooManySubscriptions { .. }
             | Self::Limited(_)
+            | Self::Keyed(_)
             | Self::Forbidden(_)
             | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
@@ -311,6 +316,7 @@ impl CallError {
             | Self::ServerAbsent { .. }
             | Self::Limited(_)
             | Self::NotRecorded => true,
+            Self::Keyed(fault) => fault.may_retry(),
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }
             | Self::RuntimeGone { may_have_run }
@@ -365,6 +371,7 @@ impl CallError {
                 return [&b"{\"uri\":"[..], &encode(uri), b"}"].concat();
             }
             Self::Limited(overrun) => return limited(overrun),
+            Self::Keyed(fault) => return fault.data(),
             Self::Forbidden(refusal) => return refusal.data(),
             _ if self.blame() == Blame::Client => return Vec::new(),
             _ => {}
@@ -511,6 +518,7 @@ mod tests {
             NOT_ANSWERED,
             CLIENT_GONE,
         ];
+        let own = [&own[..], &crate::call_keys::CODES].concat();
         let docs = include_str!("../../../docs/errors.md");
         for (index, code) in own.iter().enumerate() {
             assert!(!(-32768..=-32000).contains(code));

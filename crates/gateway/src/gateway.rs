@@ -284,6 +284,7 @@ impl Gateway {
             traced: observers.is_some_and(|watch| watch.traces.is_some()),
             events: observers.and_then(|watch| watch.events.clone()),
             limiter: Arc::clone(&self.fleet.services.limiter),
+            call_keys: Arc::default(),
         })
     }
 

@@ -5,6 +5,7 @@
 
 mod absence;
 mod call;
+mod call_keys;
 mod certificate;
 mod deadlines;
 mod embedder;
@@ -41,6 +42,10 @@ mod timers;
 mod traces;
 mod upstream;
 
+pub use call_keys::{
+    CallKeys, ClaimFuture, ClaimedCall, KEPT_ANSWER, KEYS_KEPT, KeptAnswer, KeyClaim, KeyFault,
+    KeyOutcome, KeyState, KeyTicket, KeyedCall, TakenKey, claim_key, idempotency_key,
+};
 pub use certificate::ClientCertificate;
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use era::{ReplicaId, Seal, SealKeys};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::call_keys::CallKeys;
 use crate::era::{ReplicaId, Seal};
 
 /// What a gateway has in common with its replicas.
@@ -18,6 +19,8 @@ pub struct ReplicaAccess {
     pub seal: Arc<Seal>,
     /// Reaches the others, to which requests are passed on that are theirs; `None`: there are none.
     pub others: Option<Arc<dyn Replicas>>,
+    /// Keeps idempotency keys for all of them.
+    pub call_keys: Arc<dyn CallKeys>,
 }
 
 /// Reaches the other replicas. Nothing in it may wait but the futures that it returns.

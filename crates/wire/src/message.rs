@@ -71,6 +71,8 @@ pub struct ParamsMeta {
     pub level: Option<Span>,
     /// The `subscriptions/listen` a notification belongs to.
     pub subscription: Option<Span>,
+    /// Under which a call that is made again is known.
+    pub idempotency_key: Option<Span>,
 }
 
 impl<'a> Message<'a> {

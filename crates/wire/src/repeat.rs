@@ -51,10 +51,11 @@ pub(crate) fn recall(meta: &mut ParamsMeta, bytes: &[u8], at: usize) -> Option<u
 
 /// Keeps the `_meta` at `span`, proven to be an object, if it is likely to be said again.
 pub(crate) fn remember(meta: &mut ParamsMeta, bytes: &[u8], span: Span) {
-    // A progress token differs in every request, and without a version it is no request of the
-    // stateless era. Only ASCII is kept: recalled bytes are not walked over, so that the check for
+    // A progress token and a key differ in every request, and without a version it is no request of
+    // the stateless era. Only ASCII is kept: recalled bytes are not walked over, so that the check for
     // UTF-8 does not see them.
-    let changes = meta.progress_token.is_some() || meta.version.is_none();
+    let is_told_apart = meta.progress_token.is_some() || meta.idempotency_key.is_some();
+    let changes = is_told_apart || meta.version.is_none();
     let text = span.of(bytes);
     if changes || text.len() > LONGEST || !text.is_ascii() {
         return;
@@ -85,6 +86,7 @@ mod tests {
             params.meta.level,
             params.meta.subscription,
             params.meta.progress_token,
+            params.meta.idempotency_key,
             params.name,
         ];
         spans.map(|span| String::from_utf8(message.text(span).to_vec()).unwrap()).to_vec()
@@ -149,13 +151,14 @@ mod tests {
     proptest! {
         /// Whatever was read before, a message means what it means.
         #[test]
-        fn nothing_depends_on_what_came_before(order in proptest::collection::vec(0_usize..8, 1..12)) {
+        fn nothing_depends_on_what_came_before(order in proptest::collection::vec(0_usize..9, 1..12)) {
             let parts = [
                 format!("{{{VERSION},{CAPABILITIES}}}"),
                 format!("{{{VERSION}}}"),
                 format!(r#"{{{VERSION},"progressToken":7}}"#),
                 format!(r#"{{"progressToken":7,{VERSION}}}"#),
                 format!(r#"{{{VERSION},"x":"é"}}"#),
+                format!(r#"{{{VERSION},"trunkline/idempotencyKey":"k"}}"#),
                 format!(r#"{{{VERSION},{VERSION}}}"#),
                 "{}".to_owned(),
                 "7".to_owned(),

@@ -313,12 +313,15 @@ fn meta_member(meta: &mut ParamsMeta, bytes: &ScannedText<'_>, key: &[u8], at: u
     const CAPABILITIES: &[u8] = reserved!("clientCapabilities").as_bytes();
     const LEVEL: &[u8] = reserved!("logLevel").as_bytes();
     const SUBSCRIPTION: &[u8] = reserved!("subscriptionId").as_bytes();
+    // Trunkline's own.
+    const IDEMPOTENCY_KEY: &[u8] = b"trunkline/idempotencyKey";
     let slot = match key {
         b"progressToken" => &mut meta.progress_token,
         VERSION => &mut meta.version,
         CAPABILITIES => &mut meta.capabilities,
         LEVEL => &mut meta.level,
         SUBSCRIPTION => &mut meta.subscription,
+        IDEMPOTENCY_KEY => &mut meta.idempotency_key,
         _ => return value(bytes, at),
     };
     keep(slot, "params._meta", bytes, at)
@@ -565,13 +568,14 @@ mod tests {
 
     #[test]
     fn what_a_request_of_the_stateless_era_says_about_itself_is_found() {
-        let text = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"requestState":"s","inputResponses":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{"c":1},"io.modelcontextprotocol/logLevel":"info","io.modelcontextprotocol/subscriptionId":7}}}"#;
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"requestState":"s","inputResponses":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{"c":1},"io.modelcontextprotocol/logLevel":"info","io.modelcontextprotocol/subscriptionId":7,"trunkline/idempotencyKey":"k"}}}"#;
         let params = scan(text).unwrap().params;
         for (span, expected) in [
             (params.meta.version, &b"\"v\""[..]),
             (params.meta.capabilities, br#"{"c":1}"#),
             (params.meta.level, b"\"info\""),
             (params.meta.subscription, b"7"),
+            (params.meta.idempotency_key, b"\"k\""),
             (params.input_responses, br#"{"a":1}"#),
             (params.request_state, b"\"s\""),
         ] {

@@ -22,6 +22,7 @@ mod files;
 mod flood;
 mod grants;
 mod health;
+mod idempotency;
 mod judged;
 mod keys;
 mod limits;

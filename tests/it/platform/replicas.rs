@@ -21,21 +21,21 @@ use serde_json::json;
 
 use super::echoing;
 
-const ABLE: &str = r#"{"elicitation":{}}"#;
-const ASKED: &str = r#"{"message":"who?","requestedSchema":{"type":"object"}}"#;
-const ANSWER: &str = r#"{"action":"accept","content":{"name":"x"}}"#;
+pub(super) const ABLE: &str = r#"{"elicitation":{}}"#;
+pub(super) const ASKED: &str = r#"{"message":"who?","requestedSchema":{"type":"object"}}"#;
+pub(super) const ANSWER: &str = r#"{"action":"accept","content":{"name":"x"}}"#;
 
 /// Some replicas, and the way to all of them.
-struct Cluster {
+pub(super) struct Cluster {
     balancer: Balancer,
-    replicas: Vec<Platform>,
-    key: String,
+    pub(super) replicas: Vec<Platform>,
+    pub(super) key: String,
     _database: Database,
 }
 
 impl Cluster {
     /// The config file, if there is one, is the same for all; each has its own processes of the servers in it.
-    fn start(room: &Room, count: usize, flags: &[&str]) -> Self {
+    pub(super) fn start(room: &Room, count: usize, flags: &[&str]) -> Self {
         let database = Database::new();
         let url = database.direct_url();
         let flags = [&["--store", &url], flags].concat();
@@ -65,7 +65,7 @@ impl Cluster {
     }
 
     /// Waits until every replica can call it.
-    fn wait_tool(&self, name: &str) {
+    pub(super) fn wait_tool(&self, name: &str) {
         for replica in &self.replicas {
             process::wait_until("each replica has the tool", 2 * LIMIT, || {
                 replica.tool_names(&self.key).iter().any(|known| known == name)
@@ -78,7 +78,7 @@ fn addresses(replicas: &[Platform]) -> Vec<SocketAddr> {
     replicas.iter().map(|replica| replica.serve().address()).collect()
 }
 
-fn config(room: &Room) -> String {
+pub(super) fn config(room: &Room) -> String {
     room.path("mcp.json").to_str().expect("UTF-8").to_owned()
 }
 

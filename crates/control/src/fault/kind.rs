@@ -48,10 +48,14 @@ kinds! {
     Decided 409 "decided" "It was decided on before": "GET /api/v1/skills/suggestions shows how";
     ChangedAgain 409 "changed-again" "The definition has changed again since you have seen it": "GET /api/v1/reviews shows it as it is now";
     NotSeenWhole 409 "not-seen-whole" "Only a part of the definition was shown": "GET /api/v1/aggregator/servers/{id}/definitions shows all of it; approve it with the whole hash";
+    KeyInUse 409 "idempotency-key-in-use" "The call with this idempotency key still runs": "this one did not run; send it again, under the same key, after `Retry-After`";
+    OutcomeUnknown 409 "outcome-unknown" "What became of the call with this idempotency key is not known": "it may have run, and this one did not: check before you make it again under another key";
+    AnswerNotKept 409 "answer-not-kept" "The call with this idempotency key has run, and its answer was not kept": "this one did not run: read what the call has done, if you need it";
     Stale 412 "stale" "It has changed since you read it": "GET it again and repeat the change with the new ETag";
     TooLarge 413 "too-large" "The body is too large": "send less";
     WrongMediaType 415 "wrong-media-type" "The body is not declared as JSON": "send `Content-Type: application/json`";
     Invalid 422 "invalid" "The request has mistakes": "correct everything listed in `errors`";
+    KeyReused 422 "idempotency-key-reused" "The idempotency key was used for another call": "nothing ran: use another key for a call with other arguments";
     TooMany 429 "too-many" "Too many requests": "wait as long as `Retry-After` says";
     Internal 500 "internal" "Trunkline made a mistake": "look into its log for this time, and report it";
     ServerError 502 "server-error" "The server answered with an error": "`error` is what it said; the call has reached it";

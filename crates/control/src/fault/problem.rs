@@ -34,6 +34,8 @@ pub(crate) struct ProblemText {
     pub(crate) error: Option<Vec<u8>>,
     /// When it is worth coming again.
     pub(crate) retry_after: Option<Duration>,
+    /// What was asked for may have been done.
+    pub(crate) may_have_run: bool,
 }
 
 impl Problem {
@@ -86,6 +88,13 @@ impl Problem {
     #[must_use]
     pub fn retry_after(mut self, again: Duration) -> Self {
         self.text.retry_after = Some(again);
+        self
+    }
+
+    /// What was asked for may have been done all the same.
+    #[must_use]
+    pub(crate) fn may_have_run(mut self, may_have_run: bool) -> Self {
+        self.text.may_have_run = may_have_run;
         self
     }
 

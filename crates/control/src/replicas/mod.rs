@@ -1,6 +1,7 @@
 //! Several `serve` processes that work with one store: the keys with which they seal what clients carry, where each
-//! is reached, and the way from one to another.
+//! is reached, the way from one to another, and the idempotency keys of all.
 
+mod call_keys;
 mod sender;
 mod set;
 

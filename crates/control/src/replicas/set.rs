@@ -13,11 +13,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use trunkline_gateway::{
     ReplicaAccess, ReplicaAnswer, ReplicaFault, ReplicaId, Replicas, Seal, SealKeys, SealedRequest,
-    Waiting,
+    Waiting, shortened,
 };
 use trunkline_http::Url;
 use trunkline_store::{ReplicaList, Store};
 
+use super::call_keys::SharedKeys;
 use super::sender::ReplicaSender;
 use crate::secrets::{SEALS, Safe, SecretError};
 
@@ -25,9 +26,9 @@ use crate::secrets::{SEALS, Safe, SecretError};
 const BEAT: Duration = Duration::from_secs(2);
 /// How often the keys are looked at where there are no other replicas.
 const LOOK: Duration = Duration::from_secs(60);
-/// Milliseconds without a word after which a replica counts as gone. A paused one may be that long away and come
-/// back to its sessions.
-const ALIVE: i64 = 20_000;
+/// Without a word for so long a replica counts as gone. A paused one may be that long away and come back to its
+/// sessions.
+const ALIVE: Duration = Duration::from_secs(20);
 /// Tasks that wait to be written down; beyond that other replicas do not find them.
 const TASKS: usize = 10_000;
 /// Tasks that are written down at a time.
@@ -56,6 +57,7 @@ struct SetState {
     tasks: mpsc::Sender<String>,
     /// Taken by the task that writes them down.
     unwritten: Mutex<Option<mpsc::Receiver<String>>>,
+    call_keys: SharedKeys,
 }
 
 impl ReplicaSet {
@@ -71,7 +73,7 @@ impl ReplicaSet {
         let mut id = [0; 8];
         SystemRandom::new().fill(&mut id).map_err(|_| SecretError::NoRandom)?;
         let id = ReplicaId(u64::from_le_bytes(id));
-        let list = store.replicas(ALIVE).await?;
+        let list = store.replicas(alive()).await?;
         let (_, ring) = safe.seal_ring(store, list.now).await?;
         let in_use = ring.in_use(list.now);
         let seal = Seal::shared(id, &in_use).ok_or(SecretError::NoRandom)?;
@@ -88,6 +90,7 @@ impl ReplicaSet {
             in_use: Mutex::new(in_use),
             tasks,
             unwritten: Mutex::new(Some(unwritten)),
+            call_keys: SharedKeys::new(store, safe, id.to_string()),
         }));
         // Before the first request: its session may be asked for at another replica at once.
         if let Err(error) = set.beat().await {
@@ -99,7 +102,12 @@ impl ReplicaSet {
     /// What the data plane needs of it.
     pub fn access(&self) -> ReplicaAccess {
         let others = self.has_others().then(|| Arc::new(self.clone()) as _);
-        ReplicaAccess { seal: Arc::clone(&self.0.seal), others }
+        let call_keys = Arc::new(self.call_keys());
+        ReplicaAccess { seal: Arc::clone(&self.0.seal), others, call_keys }
+    }
+
+    pub(crate) fn call_keys(&self) -> SharedKeys {
+        self.0.call_keys.clone()
     }
 
     /// Has it others?
@@ -109,7 +117,7 @@ impl ReplicaSet {
 
     /// Says that it is there, and keeps the keys current, until the end.
     pub(crate) async fn run(&self, end: CancellationToken) {
-        let every = if self.has_others() { BEAT } else { LOOK };
+        let every = if self.has_others() { shortened(BEAT) } else { LOOK };
         let work = async {
             loop {
                 sleep(every).await;
@@ -133,9 +141,9 @@ impl ReplicaSet {
         let list = match &state.address {
             Some(address) => {
                 let (id, address) = (state.id.to_string(), address.to_string());
-                state.store.replica_beat(&id, &address, ALIVE).await?
+                state.store.replica_beat(&id, &address, alive()).await?
             }
-            None => state.store.replicas(ALIVE).await?,
+            None => state.store.replicas(alive()).await?,
         };
         state.seal.set_clock(seconds(list.now));
         self.learn(&list);
@@ -179,7 +187,7 @@ impl ReplicaSet {
             return Ok(address);
         }
         // It may have started a moment ago.
-        let list = self.0.store.replicas(ALIVE).await;
+        let list = self.0.store.replicas(alive()).await;
         let list = list.map_err(|error| ReplicaFault::Unreachable(error.to_string()))?;
         self.learn(&list);
         known(self).ok_or(ReplicaFault::Gone)
@@ -244,6 +252,11 @@ impl Replicas for ReplicaSet {
             None
         })
     }
+}
+
+/// `ALIVE` in milliseconds.
+pub(super) fn alive() -> i64 {
+    i64::try_from(shortened(ALIVE).as_millis()).unwrap_or(i64::MAX)
 }
 
 fn seconds(ms: i64) -> u64 {

@@ -25,6 +25,8 @@ pub(crate) const SEALS: &str = "gateway.seals";
 const SEALS_AAD: Aad<'static> = Aad { table: "settings", row: SEALS, column: "value", owner: "-" };
 const SEALS_WORDS: &str = "the keys of the replicas";
 
+const ANSWER_WORDS: &str = "the answer to a call";
+
 impl Safe {
     /// Finds out whether these are the keys of this store.
     pub async fn unlock(store: &Store, keys: Keyring) -> Result<Self, SecretError> {
@@ -81,6 +83,18 @@ impl Safe {
         seal_ring(self.keys()?, ring)
     }
 
+    /// What a call was answered, as the store keeps it under the id of its key.
+    pub(crate) fn sealed_answer(&self, id: &str, answer: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let sealed = self.keys()?.seal(&answer_aad(id), answer);
+        sealed.map_err(|error| SecretError::sealing(ANSWER_WORDS, error))
+    }
+
+    pub(crate) fn opened_answer(&self, id: &str, sealed: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let opened = self.keys()?.open(&answer_aad(id), sealed);
+        let opened = opened.map_err(|error| SecretError::sealing(ANSWER_WORDS, error))?;
+        Ok(opened.to_vec())
+    }
+
     pub(super) fn keys(&self) -> Result<&Keyring, SecretError> {
         self.keys.as_ref().ok_or(SecretError::Locked)
     }
@@ -128,6 +142,10 @@ impl Safe {
         let text = std::str::from_utf8(&opened).map_err(|_| unusable("it is not text"))?;
         Ok(Zeroizing::new(text.to_owned()))
     }
+}
+
+fn answer_aad(id: &str) -> Aad<'_> {
+    Aad { table: "call_keys", row: id, column: "answer", owner: "-" }
 }
 
 /// Sealed for its place in the store.

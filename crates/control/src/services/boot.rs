@@ -194,6 +194,8 @@ impl Wiring {
     fn start(self, place: StorePlace) -> ControlPlane {
         if let Some(replicas) = place.replicas.clone() {
             let end = self.background.end().clone();
+            let (keys, until) = (replicas.call_keys(), end.clone());
+            self.background.spawn(async move { Box::pin(keys.run(until)).await });
             self.background.spawn(async move { Box::pin(replicas.run(end)).await });
         }
         let checker = self.start_checker();
@@ -291,6 +293,7 @@ impl Wiring {
             settings: Arc::clone(&settings),
             background: background.clone(),
             keys: Arc::clone(&keys),
+            call_keys: place.replicas.as_ref().map(|set| Arc::new(set.call_keys()) as _),
         });
         let servers = ServerService {
             live: Arc::clone(&live),

@@ -84,8 +84,8 @@ pub use skills::{SkillService, SuggestionDecision};
 pub(crate) use skills::{SkillSummary, ToolSkills};
 pub use store_lock::StoreInUse;
 pub(crate) use tools::{
-    EmbeddingStatus, FoundToolInfo, ListedTool, SearchReport, ToolGroup, ToolPage, ToolSearch,
-    server_error,
+    EmbeddingStatus, FoundToolInfo, KeyedCallClaim, ListedTool, SearchReport, ToolGroup, ToolPage,
+    ToolSearch, server_error,
 };
 pub use tools::{ToolCallRequest, ToolService};
 pub use web_sessions::{KeptSession, SessionAges, WebSessions};

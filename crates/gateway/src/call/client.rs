@@ -17,6 +17,7 @@ use trunkline_wire::{Edits, Id, Message};
 
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Level, SubscriptionQuota};
+use crate::call_keys::KeyedProgress;
 use crate::era::Stamp;
 use crate::error::CallError;
 use crate::gate::{Grant, Pass};
@@ -427,6 +428,10 @@ pub(crate) trait Responder: Debug + Send + Sync {
     fn unanswered(&self, _touched: &mut FlushSet) {}
     /// The request that came in here had to wait, and is with its server now.
     fn handed_over(&self) {}
+    /// How far its call is that has an idempotency key; `None`: it has none.
+    fn keyed(&self) -> Option<&KeyedProgress> {
+        None
+    }
     /// Does everything for the client leave here, so that the end of an answer ends no stream?
     fn is_only_stream(&self) -> bool {
         false

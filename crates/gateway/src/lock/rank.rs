@@ -227,6 +227,10 @@ ranks! {
     CallerPlace
     /// A leaf: guards the numbers of the requests that other replicas have passed on.
     SeenForwards
+    /// A leaf: guards the right to an idempotency key; a call may end under many locks.
+    HeldKey
+    /// A leaf: guards the idempotency keys of a gateway without a store.
+    CallKeys
     /// A leaf: things are sealed under many locks.
     SealKeys
 }

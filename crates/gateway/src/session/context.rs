@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::client::Client as ClientKind;
 
+use crate::call_keys::CallKeyHome;
 use crate::events::EventSink;
 use crate::gate::Grant;
 use crate::gateway_info::GatewayInfo;
@@ -40,6 +41,8 @@ pub(crate) struct SessionContext {
     pub(crate) events: Option<EventSink>,
     /// What callers and addresses may have.
     pub(crate) limiter: Arc<Limiter>,
+    /// Calls that are not run again.
+    pub(crate) call_keys: Arc<CallKeyHome>,
 }
 
 impl SessionContext {

@@ -19,13 +19,13 @@ use crate::session::batch::take_batch;
 use crate::session::cancel::cancelled;
 use crate::session::client_session::Session;
 use crate::session::own_process::{outdated, own_process};
-use crate::session::policies::{ForwardAdmission, admit_call, admit_other, admit_unknown};
+use crate::session::policies::{ForwardAdmission, admit_other, admit_unknown};
 use crate::session::request::{SessionRequest, absent, refuse_in, refuse_unread, unknown_method};
 use crate::session::tasks::{TaskScope, is_task_list};
 use crate::session::unknown_tool::NamedIn;
 use crate::session::waiting_line::Awaited;
 use crate::session::{
-    legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool, waiting,
+    keyed, legacy, limited, meta_tools, stateless, subscribe, tasks, unknown_tool, waiting,
 };
 use crate::upstream::{Connection, Server, result_subject};
 
@@ -222,7 +222,7 @@ fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut FlushSet) {
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
-    if !admit_call(&asked, owner, None, touched) {
+    if !keyed::admit(&asked, owner, None, touched) {
         return;
     }
     note_state(&asked, owner);
@@ -252,7 +252,7 @@ fn call_subtool(asked: SessionRequest<'_>, subtool: &Subtool<'_>, touched: &mut 
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
-    if !admit_call(&asked, subtool.owner, Some(subtool.args), touched) {
+    if !keyed::admit(&asked, subtool.owner, Some(subtool.args), touched) {
         return;
     }
     note_state(&asked, subtool.owner);
@@ -458,6 +458,7 @@ fn reply_to(
             return None;
         }
     };
+    keyed::note_sent(&asked);
     let SessionRequest { message, id, sink, client, era, .. } = asked;
     let token = message.params.meta.progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.

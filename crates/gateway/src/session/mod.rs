@@ -11,6 +11,8 @@ mod client_session;
 mod context;
 mod dispatch;
 mod filter;
+mod keyed;
+mod keyed_sink;
 mod known_lists;
 mod legacy;
 mod limited;

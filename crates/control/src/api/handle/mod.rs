@@ -6,6 +6,7 @@ mod audit;
 mod events;
 mod figures;
 mod findings;
+mod idempotency;
 mod inside;
 mod keys;
 mod logins;
@@ -148,7 +149,8 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
             Err(problem) => ApiResponse::problem(&problem.instance(&path)).send(reply),
         };
     }
-    let answer = match route.is_abandonable {
+    // One that its client can ask for again goes on without it.
+    let answer = match route.is_abandonable && !idempotency::is_keyed(&visit) {
         false => answer(&asked).await,
         // Dropping a call cancels it: its server is told, and its place is free again.
         true => tokio::select! {

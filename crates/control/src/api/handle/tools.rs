@@ -11,7 +11,9 @@ use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{Schema, TextFormat, text};
 use crate::api::view::{TOOL_RESULT, ToolList, ToolView};
 use crate::api::{etag, render};
-use crate::services::{ToolCallRequest, ToolPage};
+use crate::services::{KeyedCallClaim, ToolCallRequest, ToolPage};
+
+use super::idempotency;
 
 const TAG: &str = "Tools";
 
@@ -73,15 +75,23 @@ pub(in crate::api) const ROUTES: &[Route] = &[
          status 502 that holds its error. A tool that the token may not see is not there (404).",
     )
     .abandonable()
+    .parameters(&[idempotency::KEY])
     .large_body(Schema::Object(&CALL_TOOL), MOST_ARGUMENTS)
     .answers(&[Response::json(
         200,
         "The tool's result, with `metadata`.",
         Schema::Object(&TOOL_RESULT),
-    )])
+    )
+    .with(&[idempotency::REPLAYED])])
     .fails(&[
         Kind::NoSuchServer,
         Kind::NoSuchTool,
+        Kind::BadHeader,
+        Kind::KeyInUse,
+        Kind::OutcomeUnknown,
+        Kind::AnswerNotKept,
+        Kind::KeyReused,
+        Kind::StoreUnavailable,
         Kind::ServerError,
         Kind::BadAnswer,
         Kind::ServerUnavailable,
@@ -134,6 +144,29 @@ async fn call(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         traceparent: parent.and_then(|parent| std::str::from_utf8(parent).ok()),
         connection: &asked.visit.connection,
     };
+    let Some(key) = idempotency::key_of(asked)? else { return call_once(asked, call).await };
+    match asked.plane.tools().claim(call, key, asked.by()).await? {
+        KeyedCallClaim::Answered(answer) => {
+            // It costs no server anything, but its caller a call.
+            let tools = asked.plane.tools();
+            let counted = tools.count_request(&asked.visit.connection, &asked.principal)?;
+            let answer = idempotency::again(answer);
+            counted.iter().for_each(|counted| counted.charge(answer.body().len()));
+            Ok(answer)
+        }
+        KeyedCallClaim::Run(mut ticket) => {
+            ticket.note_gone_out();
+            let answer = call_once(asked, call).await;
+            ticket.settle(idempotency::outcome(&answer, asked.visit.path()));
+            answer
+        }
+    }
+}
+
+async fn call_once(
+    asked: &ApiRequest<'_>,
+    call: ToolCallRequest<'_>,
+) -> Result<ApiResponse, Problem> {
     let answer = asked.plane.tools().call(call, asked.by()).await?;
     let metadata = Metadata {
         routed_to: &answer.routed_to,

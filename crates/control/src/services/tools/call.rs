@@ -7,22 +7,21 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use trunkline_catalog::name::escaped;
 use trunkline_gateway::{
-    CallFailure, CountedRequest, FailureKind, PolicyTarget, RequestFacts, State,
-    TooManyConnections, ToolCall, WebConnection,
+    CallFailure, CountedRequest, FailureKind, State, TooManyConnections, ToolCall, WebConnection,
 };
 use trunkline_store::NewAudit;
 use trunkline_wire::{decode, member};
 
+use super::routed::{Refused, RefusedCall, refused};
 use super::service::ToolService;
-use crate::access::{Grants, Principal, Rules, label};
+use crate::access::{Principal, label};
 use crate::audit::AuditFull;
 use crate::clock;
 use crate::fault::{About, Problem, ProblemKind};
 use crate::health::ServerStatus;
 use crate::keys::Actor;
-use crate::services::directory::{CUSTOM_GROUP_ID, ServerDirectory, ServerEntry};
-use crate::services::grants::{allowance, sees};
-use crate::services::problems::{no_such_server, no_such_tool};
+use crate::services::grants::allowance;
+use crate::services::problems::no_such_tool;
 use crate::services::records::record;
 
 /// How long a call waits until it can be recorded, where calls are to wait; over MCP it is as long.
@@ -54,14 +53,6 @@ pub(crate) struct ToolAnswer {
     pub(crate) routing_time: Duration,
     pub(crate) execution_time: Duration,
 }
-
-/// A call that never reached the data plane, for the audit log.
-struct RefusedCall {
-    server: Option<About>,
-    tool: String,
-}
-
-type Refused = (Problem, Option<RefusedCall>);
 
 impl ToolService {
     /// The connection is this caller's from now on, if it may have one more.
@@ -101,7 +92,15 @@ impl ToolService {
         by: Actor<'_>,
     ) -> Result<ToolAnswer, Problem> {
         let called = self.call_named(call, by).await;
-        // The data plane records the calls that have reached it.
+        self.recorded(called, by)
+    }
+
+    /// Records a call that was refused; the data plane records those that have reached it.
+    pub(super) fn recorded<T>(
+        &self,
+        called: Result<T, Refused>,
+        by: Actor<'_>,
+    ) -> Result<T, Problem> {
         if let Err((problem, Some(refused))) = &called {
             self.audit.record(NewAudit {
                 server_id: refused.server.as_ref().map(|about| about.id.clone()),
@@ -131,36 +130,8 @@ impl ToolService {
             return Err((Problem::new(ProblemKind::StoreUnavailable, why), Some(refused)));
         }
         let directory = self.live.directory();
-        let refused = |problem: Problem, server: Option<About>, tool: &str| {
-            (problem, Some(RefusedCall { server, tool: tool.to_owned() }))
-        };
-        let grants = by.principal.grants();
-        // Custom tools have names without a server, or their group as the server.
-        let may_be_custom = call.server_id.is_none_or(|id| id == CUSTOM_GROUP_ID);
-        let chosen =
-            match may_be_custom.then(|| self.custom_call(call.name, call.arguments, grants)) {
-                Some(Some(chosen)) => {
-                    Some(chosen.map_err(|problem| refused(problem, None, call.name))?)
-                }
-                _ => None,
-            };
-        let (entry, tool) = match &chosen {
-            Some(chosen) => match directory.by_name(&chosen.server) {
-                Some(entry) => (entry, chosen.tool.as_str()),
-                None => return Err(refused(no_such_server(&chosen.server), None, call.name)),
-            },
-            None => addressed(&directory, call, by)
-                .map_err(|problem| refused(problem, None, call.name))?,
-        };
-        // What the grants do not allow is answered like what is not there.
-        if !grants.allows(&entry.name, tool) {
-            return Err(refused(no_such_tool(call.name), None, call.name));
-        }
-        let arguments = chosen.as_ref().map(|chosen| chosen.arguments);
-        let arguments = arguments.or(call.arguments).unwrap_or_default();
-        if let Err(problem) = self.within_policies(grants, (&entry.name, tool), arguments, by) {
-            return Err(refused(problem, Some(self.live.about(entry)), tool));
-        }
+        let routed = self.route(&directory, call, by)?;
+        let (entry, tool) = (routed.entry, &*routed.tool);
         let Some(fleet) = self.live.fleet().filter(|_| entry.wanted) else {
             let about = self.live.about(entry);
             let detail = format!("`{}` is disconnected", entry.name);
@@ -172,12 +143,12 @@ impl ToolService {
         let called = fleet.call(ToolCall {
             server: entry.id.clone(),
             tool: tool.to_owned(),
-            arguments: arguments.to_vec(),
+            arguments: routed.arguments.to_vec(),
             meta: None,
             who: Some(label(&credential, by.address.unwrap_or_default())),
             traceparent: call.traceparent.map(str::to_owned),
             asked: self.settings.tracer.is_some().then(|| call.name.to_owned()),
-            is_behind: chosen.is_some(),
+            is_behind: routed.is_behind,
             caller: allowance(by.principal, &self.keys)
                 .map(|allowed| (credential.as_bytes().into(), allowed)),
             address: call.connection.address(),
@@ -218,22 +189,6 @@ impl ToolService {
         self.settings.audit.full == AuditFull::Drop || !is_stuck()
     }
 
-    /// Do policies let this one call the tool with these arguments?
-    fn within_policies(
-        &self,
-        grants: &Grants,
-        (server, tool): (&str, &str),
-        arguments: &[u8],
-        by: Actor<'_>,
-    ) -> Result<(), Problem> {
-        let Some(Rules(rules)) = grants.rules() else { return Ok(()) };
-        let facts = RequestFacts { arguments, address: by.address.and_then(|it| it.parse().ok()) };
-        rules.decide(PolicyTarget::Tool { server, tool }, &facts).map_err(|refusal| {
-            self.settings.policies.count_refused();
-            Problem::new(ProblemKind::NotPermitted, refusal.words())
-        })
-    }
-
     /// It is wanted, and the data plane does not have it.
     fn not_connected(&self, about: About) -> Problem {
         let detail = match self.live.connect_problem_message(&about.id) {
@@ -244,6 +199,16 @@ impl ToolService {
     }
 
     fn failed(&self, failure: &CallFailure, name: &str, about: About) -> Problem {
+        let may_have_run = matches!(
+            failure.kind,
+            FailureKind::Timeout
+                | FailureKind::Gone { may_have_run: true }
+                | FailureKind::Refused(_)
+        );
+        self.problem_of(failure, name, about).may_have_run(may_have_run && !failure.may_retry)
+    }
+
+    fn problem_of(&self, failure: &CallFailure, name: &str, about: About) -> Problem {
         let kind = match &failure.kind {
             FailureKind::NoSuchServer => return self.not_connected(about),
             FailureKind::NoSuchTool => return no_such_tool(name),
@@ -289,23 +254,6 @@ impl ToolService {
             _ => None,
         }
     }
-}
-
-/// The server that a call names, and the tool as its server calls it.
-fn addressed<'a>(
-    directory: &'a ServerDirectory,
-    call: ToolCallRequest<'a>,
-    by: Actor<'_>,
-) -> Result<(&'a ServerEntry, &'a str), Problem> {
-    let Some(id) = call.server_id else {
-        return directory.split_name(call.name).ok_or_else(|| no_such_tool(call.name));
-    };
-    // A server that the asker does not see is answered like one that is not there.
-    let entry = directory.find(id).filter(|entry| sees(by.principal, &entry.name));
-    let entry = entry.ok_or_else(|| no_such_server(id))?;
-    // A caller that names the server may still write the whole name.
-    let rest = call.name.strip_prefix(&*entry.name).and_then(|rest| rest.strip_prefix('.'));
-    Ok((entry, rest.unwrap_or(call.name)))
 }
 
 /// A JSON-RPC error of a server; the error itself goes with it, unchanged.

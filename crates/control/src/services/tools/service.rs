@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use trunkline_gateway::{CustomInfo, Offer, ToolInfo};
+use trunkline_gateway::{CallKeys, CustomInfo, Offer, ToolInfo};
 use trunkline_wire::{decode, member};
 
 use crate::access::{Grants, Principal};
@@ -33,6 +33,8 @@ pub struct ToolService {
     pub(in crate::services) background: Background,
     /// What callers may have at most.
     pub(in crate::services) keys: Arc<ApiKeys>,
+    /// Keeps idempotency keys; `None`: the store is locked.
+    pub(in crate::services) call_keys: Option<Arc<dyn CallKeys>>,
 }
 
 /// A page of tools.

@@ -81,7 +81,8 @@ pub(crate) struct FrontOptions {
 
 /// What clients carry is sealed for all replicas from now on. Returns the others, if there may be any.
 fn known_replicas(context: &SessionContext, access: ReplicaAccess) -> Option<FrontReplicas> {
-    let ReplicaAccess { seal, others } = access;
+    let ReplicaAccess { seal, others, call_keys } = access;
+    context.call_keys.share(&call_keys);
     let parking = &context.registry.parking;
     parking.share(&seal);
     let others = others?;

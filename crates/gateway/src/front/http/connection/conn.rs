@@ -87,6 +87,8 @@ pub(crate) struct StatelessCall {
     pub(crate) client: Arc<Client>,
     pub(crate) caller: Option<Arc<Pass>>,
     pub(crate) id: Id,
+    /// Its client can ask for the answer again: the call goes on if that leaves.
+    pub(crate) outlives_client: bool,
 }
 
 /// What the sweeper has to do about a connection.

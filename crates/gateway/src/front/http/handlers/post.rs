@@ -308,7 +308,9 @@ impl OpenReply for PostReply {
 
     /// In a session the answer is still written, for the client may have closed its side only.
     fn client_left(&self, _: &Arc<Conn>, touched: &mut FlushSet) {
-        if let PostKind::Stateless(call) = &self.kind {
+        if let PostKind::Stateless(call) = &self.kind
+            && !call.outlives_client
+        {
             leave(&call.client, &call.id, touched);
         }
     }
@@ -372,6 +374,7 @@ mod tests {
             client: Arc::default(),
             caller: None,
             id: Id::new(b"1"),
+            outlives_client: false,
         })
     }
 

@@ -145,7 +145,13 @@ pub(crate) fn begin(
         client.belongs_to(caller);
     }
     let id = Id::new(message.id());
-    let call = StatelessCall { client: Arc::clone(&client), caller: caller.cloned(), id };
+    let call = StatelessCall {
+        client: Arc::clone(&client),
+        caller: caller.cloned(),
+        id,
+        outlives_client: message.params.meta.idempotency_key.is_some()
+            && *message.method() == *b"tools/call",
+    };
     let sink: ResponseSink = PostReply::new(PostKind::Stateless(call), reply);
     take_stateless(session, &client, (message, how), &sink, snapshot, touched);
 }

@@ -1,0 +1,124 @@
+//! `KeyedSink`: where the answer to a call with an idempotency key leaves; it is kept for whoever makes the call again.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use trunkline_wire::{Edits, Kind, member, scan};
+
+use crate::call::{Payload, Responder, ResponseSink};
+use crate::call_keys::{KeptAnswer, KeyOutcome, KeyTicket, KeyedProgress};
+use crate::limiter::AddressAccount;
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
+
+#[derive(Debug)]
+pub(super) struct KeyedSink {
+    sink: ResponseSink,
+    // Taken by the outcome, of which there is one.
+    ticket: Mutex<Option<KeyTicket>, rank::HeldKey>,
+    progress: KeyedProgress,
+}
+
+impl KeyedSink {
+    pub(super) fn new(sink: ResponseSink, ticket: KeyTicket) -> Self {
+        Self { sink, ticket: Mutex::new(Some(ticket)), progress: KeyedProgress::default() }
+    }
+
+    /// Before the answer is written: whoever makes the call again when it has it must find it.
+    fn keep(&self, code: i64, payload: &Payload<'_>, edits: &Edits<'_>) {
+        // A statement of its own: the lock is not held while the ticket is settled.
+        let ticket = self.ticket.lock().take();
+        let Some(ticket) = ticket else { return };
+        let mut body = Vec::with_capacity(payload.bytes().len() + 16);
+        edits.write(payload.bytes(), &mut body);
+        ticket.settle(self.outcome(code, body));
+    }
+
+    fn outcome(&self, code: i64, body: Vec<u8>) -> KeyOutcome {
+        if !self.progress.may_have_run() {
+            return KeyOutcome::NotRun;
+        }
+        let Ok(message) = scan(&body) else { return KeyOutcome::Unknown };
+        let is_asking = message.text(message.result_type) == b"\"input_required\"";
+        let did_not_run = message.kind == Kind::Refusal && {
+            let data = member(message.text(message.error), "data").unwrap_or_default();
+            member(data, "mayRetry") == Some(b"true")
+        };
+        match (is_asking, did_not_run) {
+            (_, true) => KeyOutcome::NotRun,
+            (true, false) => KeyOutcome::Asked(KeptAnswer { code, body }),
+            (false, false) => KeyOutcome::Answered(KeptAnswer { code, body }),
+        }
+    }
+
+    /// It ends without an answer.
+    fn give_up(&self) {
+        let ticket = self.ticket.lock().take();
+        let Some(ticket) = ticket else { return };
+        ticket.settle(match self.progress.may_have_run() {
+            true => KeyOutcome::Unknown,
+            false => KeyOutcome::NotRun,
+        });
+    }
+}
+
+impl Responder for KeyedSink {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        self.sink.say(bytes, edits, touched)
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        self.keep(0, &payload, edits);
+        self.sink.answer(payload, edits, touched)
+    }
+
+    fn refuse(
+        &self,
+        code: i64,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut FlushSet,
+    ) -> bool {
+        self.keep(code, &payload, edits);
+        self.sink.refuse(code, payload, edits, touched)
+    }
+
+    fn unanswered(&self, touched: &mut FlushSet) {
+        self.give_up();
+        self.sink.unanswered(touched);
+    }
+
+    fn handed_over(&self) {
+        self.sink.handed_over();
+    }
+
+    fn keyed(&self) -> Option<&KeyedProgress> {
+        Some(&self.progress)
+    }
+
+    fn is_only_stream(&self) -> bool {
+        self.sink.is_only_stream()
+    }
+
+    fn parent(&self) -> Option<&str> {
+        self.sink.parent()
+    }
+
+    fn address(&self) -> Option<&Arc<AddressAccount>> {
+        self.sink.address()
+    }
+
+    fn peer(&self) -> Option<IpAddr> {
+        self.sink.peer()
+    }
+
+    fn asked(&self) -> Option<&str> {
+        self.sink.asked()
+    }
+}
+
+impl Drop for KeyedSink {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
