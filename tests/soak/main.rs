@@ -8,6 +8,7 @@ mod crowd;
 mod house;
 mod kills;
 mod load;
+mod replicas;
 mod report;
 mod restarts;
 mod slow_readers;
@@ -23,16 +24,17 @@ const USAGE: &str = "usage: platform-soak [RUN]... [--scale N] [--rate N]
   load         1,000 calls a second for a minute, over MCP and REST
   restarts     a server killed and restarted 100 times under load, over HTTP and over stdio
   kills        `serve` killed at 200 moments while it writes, on SQLite and on Postgres
+  replicas     three replicas behind haproxy: killed, restarted, cut off from their store (only if named)
   slow-readers every front, every kind of server, several speeds: a minute each (only if named)
   --scale N    a part of that: N percent
-  --rate N     calls a second to the server that is killed, instead of 200";
+  --rate N     calls a second to the server that is killed, instead of 200; to the replicas, instead of 400";
 
 /// How much of each run.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     percent: u64,
-    /// Calls a second to the server that is killed.
-    rate: u64,
+    /// Calls a second to what is killed; `None`: as many as usual.
+    rate: Option<u64>,
 }
 
 impl Size {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
             Run::Load => load::run(&mut report, size),
             Run::Restarts => restarts::run(&mut report, size),
             Run::Kills => kills::run(&mut report, size),
+            Run::Replicas => replicas::run(&mut report, size),
             Run::SlowReaders => slow_readers::run(&mut report, size),
         }
     }
@@ -66,11 +69,12 @@ enum Run {
     Load,
     Restarts,
     Kills,
+    Replicas,
     SlowReaders,
 }
 
 fn parse(args: &[String]) -> Option<(Vec<Run>, Size)> {
-    let (mut runs, mut size) = (Vec::new(), Size { percent: 100, rate: 200 });
+    let (mut runs, mut size) = (Vec::new(), Size { percent: 100, rate: None });
     let mut args = args.iter();
     let number = |arg: Option<&String>| arg?.parse().ok().filter(|number| *number > 0);
     while let Some(arg) = args.next() {
@@ -78,9 +82,10 @@ fn parse(args: &[String]) -> Option<(Vec<Run>, Size)> {
             "load" => runs.push(Run::Load),
             "restarts" => runs.push(Run::Restarts),
             "kills" => runs.push(Run::Kills),
+            "replicas" => runs.push(Run::Replicas),
             "slow-readers" => runs.push(Run::SlowReaders),
             "--scale" => size.percent = number(args.next())?,
-            "--rate" => size.rate = number(args.next())?,
+            "--rate" => size.rate = Some(number(args.next())?),
             _ => return None,
         }
     }

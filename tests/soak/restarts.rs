@@ -19,6 +19,8 @@ use crate::house::{arrived, echoing, with_command};
 use crate::report::{Report, millis, quantile, ratio, row, times};
 use crate::timeline::{self, Kill};
 
+/// Calls a second to the server that is killed, unless another rate is asked for.
+const RATE: u64 = 200;
 const KILLS: u64 = 100;
 const QUIET_SECONDS: u64 = 20;
 /// The breaker's first pauses are below a second; who is not back by then has failed.
@@ -104,7 +106,7 @@ fn round(
     (room, platform): (&Room, &Platform),
     mut victim: Victim,
 ) {
-    let key = platform.key("caller");
+    let (key, rate) = (platform.key("caller"), size.rate.unwrap_or(RATE));
     let untouched = echoing(room, "untouched").listen(Wire::Http);
     let crowd = |servers, rate, callers, first| {
         let whom = Whom::Platform(platform, &key);
@@ -113,8 +115,8 @@ fn round(
     let (of_victim, of_others) = (&[VICTIM][..], &OTHERS[..]);
     let seconds = size.of(QUIET_SECONDS);
     let (quiet, direct_quiet) = std::thread::scope(|scope| {
-        let own = crowd(of_victim, size.rate, 16, 0);
-        scope.spawn(move || own.run(Until::Calls(size.rate * seconds), &Newest::new()));
+        let own = crowd(of_victim, rate, 16, 0);
+        scope.spawn(move || own.run(Until::Calls(rate * seconds), &Newest::new()));
         let direct = control::crowd(&untouched);
         let direct =
             scope.spawn(move || direct.run(Until::Calls(control::RATE * seconds), &Newest::new()));
@@ -125,7 +127,7 @@ fn round(
     let (over, newest, unheard) = (AtomicBool::new(false), Newest::new(), Newest::new());
     let (kills, own, loud, direct_loud) = std::thread::scope(|scope| {
         let (over, newest, unheard) = (&over, &newest, &unheard);
-        let own = crowd(of_victim, size.rate, 64, 20_000_000);
+        let own = crowd(of_victim, rate, 64, 20_000_000);
         let others = crowd(of_others, OTHERS_RATE, 24, 30_000_000);
         let direct = control::crowd(&untouched);
         let own = scope.spawn(move || own.run(Until::Told(over), newest));

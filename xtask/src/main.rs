@@ -65,6 +65,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                (scan-quality [--data DIR]...)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
   soak slow-readers  memory with readers of several speeds, every front and server, in release
+  soak replicas  three replicas behind haproxy, killed, restarted and cut off from their store, in release (or --debug)
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
   walls-trial  35 popular servers of npm and PyPI with and without the walls of `standard`, one after the
                other, and a table of what differs (walls-trial [PACKAGE]...)

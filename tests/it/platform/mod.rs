@@ -8,6 +8,7 @@ mod bounds;
 mod breaker;
 mod calls;
 mod canaries;
+mod chaos;
 mod commands;
 mod connections;
 mod context;
