@@ -17,11 +17,11 @@ MACHINE = os.uname().machine
 NUMBERS = {
     "x86_64": dict(ptrace=101, mount=165, chroot=161, setns=308, unshare=272, keyctl=250, add_key=248, bpf=321,
                    perf_event_open=298, userfaultfd=323, kexec_load=246, init_module=175, open_by_handle_at=304,
-                   name_to_handle_at=303, process_vm_readv=310, reboot=169, sethostname=170, capget=125,
+                   name_to_handle_at=303, process_vm_readv=310, reboot=169, sethostname=170, capset=126,
                    clone=56, swapon=167, mknodat=259, prlimit64=302, pivot_root=155),
     "aarch64": dict(ptrace=117, mount=40, chroot=51, setns=268, unshare=97, keyctl=219, add_key=217, bpf=280,
                     perf_event_open=241, userfaultfd=282, kexec_load=104, init_module=105, open_by_handle_at=265,
-                    name_to_handle_at=264, process_vm_readv=270, reboot=142, sethostname=161, capget=90,
+                    name_to_handle_at=264, process_vm_readv=270, reboot=142, sethostname=161, capset=91,
                     clone=220, swapon=224, mknodat=33, prlimit64=261, pivot_root=41),
 }[MACHINE]
 NUMBERS.update(io_uring_setup=425, pidfd_open=434, pidfd_getfd=438, fsopen=430, open_tree=428)
@@ -158,7 +158,7 @@ def by_handle(path):
     handle = ctypes.create_string_buffer(struct.pack("II", 128, 0) + bytes(128))
     mount = ctypes.c_int()
     call("name_to_handle_at", -100, path.encode(), handle, ctypes.byref(mount), 0)
-    root = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    root = os.open("/", os.O_PATH | os.O_DIRECTORY)
     try:
         os.close(call("open_by_handle_at", root, handle, os.O_RDONLY))
     finally:
@@ -197,20 +197,12 @@ def squeeze(pid):
 
 def type_into_terminal():
     import fcntl
-    leader, follower = os.openpty()
-    try:
-        fcntl.ioctl(follower, 0x5412, b"x")
-    finally:
-        os.close(leader)
-        os.close(follower)
+    fcntl.ioctl(0, 0x5412, b"x")
 
 
 def capable():
-    # The capabilities it may take.
-    sets = (ctypes.c_uint * 6)()
-    call("capget", (ctypes.c_uint * 2)(0x20080522, 0), sets)
-    if not sets[1] and not sets[4]:
-        raise OSError(errno.EPERM, "no capabilities")
+    # All that there are.
+    call("capset", (ctypes.c_uint * 2)(0x20080522, 0), (ctypes.c_uint * 6)(*[2**32 - 1] * 6))
 
 
 def namespace():
@@ -299,6 +291,16 @@ def shared_memory():
     libc.shmctl(key, 0, None)
 
 
+def posix_queue():
+    # mq_open of a new one, and its removal.
+    mq_open, mq_unlink = {"x86_64": (240, 241), "aarch64": (180, 181)}[MACHINE]
+    fd = libc.syscall(ctypes.c_long(mq_open), b"tl-escape", ctypes.c_long(os.O_CREAT | os.O_RDWR), ctypes.c_long(0o600), None)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "mq_open")
+    os.close(fd)
+    libc.syscall(ctypes.c_long(mq_unlink), b"tl-escape")
+
+
 def through_proxy(place, timeout=None):
     """A tunnel to a host, as programs make one that heed HTTPS_PROXY."""
     host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
@@ -369,7 +371,7 @@ ROWS = {
     "steal-a-descriptor": lambda p: steal_descriptor(p["trunkline"]),
     "signal-sibling": lambda p: os.kill(p["sibling"], 0),
     "signal-trunkline": lambda p: os.kill(p["trunkline"], 0),
-    "signal-keeper": lambda p: os.kill(os.getppid(), 0),
+    "signal-keeper": lambda p: os.kill(p["keeper"], 0),
     "limit-trunkline": lambda p: squeeze(p["trunkline"]),
     "renice-trunkline": lambda p: os.setpriority(os.PRIO_PROCESS, p["trunkline"], os.getpriority(os.PRIO_PROCESS, p["trunkline"])),
     "connect-socket": lambda p: connect(p["socket"]),
@@ -383,7 +385,7 @@ ROWS = {
     "new-mount-interface": lambda p: make("fsopen", b"tmpfs", 1),
     "chroot": lambda p: in_child(lambda: call("chroot", b"/"))(),
     "new-user-namespace": lambda p: namespace(),
-    "enter-namespace": lambda p: in_child(lambda: call("setns", os.open("/proc/self/ns/uts", os.O_RDONLY), 0))(),
+    "enter-namespace": lambda p: in_child(lambda: call("setns", 0, 0))(),
     "become-another-user": lambda p: in_child(lambda: os.setuid(12345))(),
     "take-capabilities": lambda p: in_child(capable)(),
     "make-a-device": lambda p: (os.mknod(p["work"] + "/dev", 0o20600, os.makedev(1, 3)), os.unlink(p["work"] + "/dev")),
@@ -407,8 +409,10 @@ ROWS = {
     "set-group-id": lambda p: made(p["work"], lambda path: changed_open(path, 0o2755)),
     "open-set-user-id": lambda p: made(p["work"], lambda path: opened_with(path, 0o4755)),
     "mknod-set-user-id": lambda p: made(p["work"], lambda path: os.mknod(path, 0o104755)),
+    "posix-queue": lambda p: posix_queue(),
     "shared-memory": lambda p: shared_memory(),
     "write-documents": lambda p: (write(p["home"] + "/documents/new"), os.unlink(p["home"] + "/documents/new")),
+    "own-number": lambda p: read(f"/proc/{os.getpid()}/stat"),
     "read-place": lambda p: read(p["place"]),
     "write-place": lambda p: write(p["place"]),
     "replace-place": lambda p: os.rename(p["work"] + "/mine", p["place"]),
@@ -441,8 +445,11 @@ def attempt(arguments):
         ROWS[arguments["what"]](arguments)
         return "done"
     except OSError as error:
+        # As any program says it that fails.
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return errno.errorcode.get(error.errno, str(error.errno))
     except MemoryError:
+        print("MemoryError", file=sys.stderr, flush=True)
         return "ENOMEM"
 
 

@@ -80,6 +80,18 @@ impl Stage {
         Self { platform, places, room }
     }
 
+    /// With a hostile server that is not the first process behind its walls: a launcher starts it.
+    fn behind_a_launcher(flags: &[&str]) -> Self {
+        Self::with(flags, |room, entry| {
+            // Not `exec`: the launcher stays, as npx does.
+            let launcher = room.script("hostile/npx", "\"$@\"\nexit $?\n");
+            let program = entry["command"].clone();
+            let args = entry["args"].as_array_mut().expect("it has some");
+            args.insert(0, program);
+            entry["command"] = json!(launcher);
+        })
+    }
+
     /// What comes of one try: `done`, or the name of an error.
     fn attempt(&self, what: &str) -> String {
         self.attempt_at(what, "")
@@ -117,6 +129,7 @@ fn places(room: &Room, platform: &Platform) -> Value {
     let below = kit::process::descendants(trunkline);
     let sibling =
         below.iter().find(|it| it.command_line().contains("victim.script")).expect("the victim");
+    let keeper = below.iter().find(|it| it.command_line().contains("tl-keeper")).expect("a keeper");
     let data = room.path("data");
     let text = |path: PathBuf| path.to_str().unwrap().to_owned();
     json!({
@@ -132,6 +145,7 @@ fn places(room: &Room, platform: &Platform) -> Value {
         "abstract": room.marker(),
         "sibling": sibling.pid,
         "trunkline": trunkline,
+        "keeper": keeper.pid,
         "port": platform.serve().address().port(),
     })
 }

@@ -146,7 +146,9 @@ impl Tree {
             walled.listener = None;
             return;
         };
-        let refusal = listener.answer(limits::SANDBOX_TASKS, || system::tasks(server));
+        let count = || system::tasks(server);
+        let is_outside = |pid| system::is_outside(server, pid);
+        let refusal = listener.answer(limits::SANDBOX_TASKS, count, is_outside);
         if let Some(refusal) = refusal {
             self.report(KeeperReport::Refused(refusal));
         }

@@ -25,6 +25,9 @@ pub struct Sandbox {
     pub required: bool,
     /// It has no memory, semaphores and queues in common with other processes (System V).
     pub private_ipc: bool,
+    /// Not only its first process reads about itself in /proc: the keeper opens that for those that it starts. For
+    /// servers whose program is started by another one: each file they open for reading is asked about.
+    pub reads_itself: bool,
     /// Where it is written down what it uses. Then files and the network are open to it.
     pub watched: Option<PathBuf>,
 }
@@ -66,6 +69,7 @@ impl Sandbox {
             (self.private_home, 'h'),
             (self.required, 'r'),
             (self.private_ipc, 'i'),
+            (self.reads_itself, 's'),
         ];
         let on: String = on.iter().filter(|(on, _)| *on).map(|(_, letter)| letter).collect();
         let mut words = vec![OsString::from(format!("f{on}"))];
@@ -90,6 +94,7 @@ impl Sandbox {
             private_home: on.contains(&b'h'),
             required: on.contains(&b'r'),
             private_ipc: on.contains(&b'i'),
+            reads_itself: on.contains(&b's'),
             ..Sandbox::default()
         };
         for word in paths {
@@ -159,6 +164,7 @@ mod tests {
             private_home: true,
             required: true,
             private_ipc: true,
+            reads_itself: true,
             watched: Some("/w".into()),
         };
         let proxied = Sandbox { network: Network::Proxy(65_535), ..Sandbox::default() };

@@ -55,6 +55,26 @@ pub(crate) fn tasks(root: Pid) -> usize {
     family(root).into_iter().map(threads).sum()
 }
 
+/// Whether a process, or a thread, lives and does not descend from `root`. Numbers that stand for groups are nobody's.
+pub(crate) fn is_outside(root: Pid, pid: i32) -> bool {
+    let mut at = Pid::from_raw(pid).filter(|_| pid > 0);
+    // One that ends meanwhile, or leads nowhere, is not followed further.
+    for _ in 0..MOST_ANCESTORS {
+        match at {
+            Some(found) if found == root => return false,
+            Some(found) => match process(found) {
+                Some(process) => at = Pid::from_raw(process.parent),
+                None => return at != Pid::from_raw(pid),
+            },
+            None => return pid > 0,
+        }
+    }
+    true
+}
+
+/// Processes from one to the first of its tree: no chain is so long.
+const MOST_ANCESTORS: usize = 1_000;
+
 pub(crate) fn children(parent: Pid) -> Vec<Process> {
     children_lookup()(parent)
 }

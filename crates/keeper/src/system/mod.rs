@@ -3,6 +3,6 @@
 mod linux;
 
 pub(crate) use linux::{
-    DIRECTORY, OWN_PROGRAM, RECEIVE, SEND, adopt_orphans, children, family, own_children, set_name,
-    tasks, watch_end,
+    DIRECTORY, OWN_PROGRAM, RECEIVE, SEND, adopt_orphans, children, family, is_outside,
+    own_children, set_name, tasks, watch_end,
 };

@@ -253,7 +253,10 @@ impl<'a> Life<'a> {
                 if refused == LOCAL_SOCKET {
                     // Relaxed: only read where nothing is decided by what else was written.
                     self.wanted_socket.store(true, Ordering::Relaxed);
-                    tracing::debug!(server = %self.server.key, "sandbox {profile} refused {refused}");
+                    tracing::info!(
+                        server = %self.server.key,
+                        "sandbox {profile} refused {refused} (looking up a name tries that, too)"
+                    );
                     continue;
                 }
                 tracing::warn!(server = %self.server.key, "sandbox {profile} refused {refused}");

@@ -9,8 +9,16 @@ pub(super) struct RefusedFile<'l> {
 }
 
 /// How programs say it: Node, Python, C, Go, Rust, shells.
-const SIGNS: [&str; 5] =
-    ["ermission denied", "peration not permitted", "EACCES", "EPERM", "PermissionError"];
+const SIGNS: [&str; 7] = [
+    "ermission denied",
+    "peration not permitted",
+    "EACCES",
+    "EPERM",
+    "PermissionError",
+    // What is linked or moved out of where it may not be read.
+    "cross-device link",
+    "EXDEV",
+];
 
 /// What is said of a change.
 const CHANGES: [&str; 14] = [
@@ -39,6 +47,18 @@ pub(super) fn refused_file(line: &str) -> Option<RefusedFile<'_>> {
     Some(RefusedFile { path, is_change })
 }
 
+/// What a process has used up, as its last words tell.
+pub(super) fn reached_limit(line: &str) -> Option<&'static str> {
+    // `trunkline_keeper` sets them (`limits::SANDBOX_…`).
+    const LIMITS: [(&[&str], &str); 3] = [
+        (&["EMFILE", "oo many open files"], "8,192 open files"),
+        (&["EFBIG", "ile too large"], "4 GiB in a file"),
+        (&["ENOMEM", "annot allocate memory", "MemoryError"], "4 GiB of private writable memory"),
+    ];
+    let said = |signs: &[&str]| signs.iter().any(|sign| line.contains(sign));
+    LIMITS.iter().find(|(signs, _)| said(signs)).map(|(_, words)| *words)
+}
+
 /// `'/path with spaces'`, `"/path"`, `` `/path` ``.
 fn quoted(line: &str) -> Option<&str> {
     for quote in ['\'', '"', '`', '‘'] {
@@ -63,6 +83,22 @@ fn bare(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_was_reached_is_named() {
+        for (line, expected) in [
+            ("OSError: [Errno 24] Too many open files: '/dev/null'", Some("8,192 open files")),
+            ("Error: EFBIG: file too large, write", Some("4 GiB in a file")),
+            ("MemoryError", Some("4 GiB of private writable memory")),
+            (
+                "OSError: [Errno 12] Cannot allocate memory",
+                Some("4 GiB of private writable memory"),
+            ),
+            ("all is well", None),
+        ] {
+            assert_eq!(reached_limit(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn what_programs_say_is_understood() {

@@ -16,7 +16,7 @@ use super::host_proxy::AllowedHosts;
 use super::launch::Inherited;
 use super::named_paths::{install_root, is_broad, named_folders, named_paths};
 use super::planted::without_planted_links;
-use super::refused::refused_file;
+use super::refused::{reached_limit, refused_file};
 use super::sandbox_policy::SandboxPolicy;
 use super::standard::{
     CACHES, DEVICES, HOME_SECRETS, LAUNCHER_SETTINGS, LAUNCHERS, LISTED, RUNTIMES, STRICT_SETTINGS,
@@ -175,6 +175,7 @@ impl Plan<'_> {
             private_home: is_strict,
             required: is_strict,
             private_ipc: true,
+            reads_itself: is_launcher && watched.is_none(),
             watched,
         };
         (sandbox, notes)
@@ -273,11 +274,23 @@ impl SandboxReport {
         if self.container.is_some() || self.sandbox.watched.is_some() {
             return None;
         }
+        let profile = self.profile.word();
+        if let Some(reached) = reached_limit(line) {
+            return Some(format!("sandbox {profile} allows a process {reached}, and no more"));
+        }
         let refused = refused_file(line)?;
         let file = Path::new(refused.path);
-        let profile = self.profile.word();
-        if self.sandbox.never.iter().any(|it| file.starts_with(it)) {
+        if file.starts_with("/proc") {
             let name = refused.path;
+            return Some(format!(
+                "sandbox {profile} refused `{name}`: of /proc a process reads what is about itself"
+            ));
+        }
+        // What a link leads to is what was refused.
+        let real = file.canonicalize().ok();
+        let name = real.as_deref().and_then(Path::to_str).unwrap_or(refused.path);
+        let file = Path::new(name);
+        if self.sandbox.never.iter().any(|it| file.starts_with(it)) {
             return Some(format!("sandbox {profile} refused `{name}`, which is Trunkline's own"));
         }
         let is_within = |it: &&AllowedPath| file.starts_with(&it.path);
@@ -291,13 +304,11 @@ impl SandboxReport {
             let is_beside =
                 |it: &&PathBuf| file.parent().is_some_and(|folder| it.starts_with(folder));
             let ours = self.sandbox.never.iter().find(is_beside)?.display();
-            let name = refused.path;
             return Some(format!(
                 "sandbox {profile} refused `{name}`: nothing new can be made in a directory that holds \
                  Trunkline's own `{ours}`; keep them in different directories"
             ));
         }
-        let name = refused.path;
         // Reading what is not there fails in another way: it was to be made.
         let is_new = !file.exists();
         let is_change = refused.is_change || best == Some(Access::Read) || is_new;

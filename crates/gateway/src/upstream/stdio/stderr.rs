@@ -82,7 +82,7 @@ impl LastWords {
 
     /// What its walls refused, as far as it has said so.
     pub(crate) fn refused(&self) -> Vec<String> {
-        self.kept.lock().refused.clone()
+        self.kept.lock().refused.iter().take(MOST_TOLD).cloned().collect()
     }
 
     /// The last lines, for an error of a server that was running.
@@ -101,8 +101,10 @@ impl LastWords {
     }
 }
 
-/// A server that complains about every file of a tree is told of with the first ones.
-const MOST_REFUSED: usize = 8;
+/// A server that complains about every file of a tree is told of with the first ones. In the log a few complaints must
+/// not hide what it tries next.
+const MOST_TOLD: usize = 8;
+const MOST_REFUSED: usize = 100;
 
 impl StderrLines {
     /// True if it was not known.

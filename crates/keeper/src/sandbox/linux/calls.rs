@@ -2,6 +2,8 @@
 
 use std::ffi::c_long;
 
+use super::filter::is_read;
+
 /// Refused whatever their arguments are, with their names for the log.
 pub(super) const REFUSED: &[(c_long, &str)] = &[
     // Other processes. Landlock refuses most of it as well; here it is refused by name.
@@ -67,6 +69,29 @@ pub(super) const SHARED_IPC: &[(c_long, &str)] = &[
     (libc::SYS_shmat, "shmat"),
     (libc::SYS_semget, "semget"),
     (libc::SYS_msgget, "msgget"),
+    (libc::SYS_mq_open, "mq_open"),
+    (libc::SYS_mq_unlink, "mq_unlink"),
+];
+
+/// Signals, with whom they are for in the first argument. Those inside of the tree are let through. `tgkill` is not
+/// among them, with which runtimes interrupt their own threads all the time: Landlock guards it, and all of these.
+pub(super) const SIGNALS: &[(c_long, &str)] = &[
+    (libc::SYS_kill, "a signal to another process"),
+    (libc::SYS_tkill, "a signal to another process"),
+    (libc::SYS_rt_sigqueueinfo, "a signal to another process"),
+];
+
+/// Becoming somebody else, with how many arguments say whom. Without capabilities the kernel refuses it as well; here it
+/// is told.
+pub(super) const USERS: &[(c_long, u32, &str)] = &[
+    (libc::SYS_setuid, 1, "setuid"),
+    (libc::SYS_setreuid, 2, "setreuid"),
+    (libc::SYS_setresuid, 3, "setresuid"),
+];
+pub(super) const GROUPS: &[(c_long, u32, &str)] = &[
+    (libc::SYS_setgid, 1, "setgid"),
+    (libc::SYS_setregid, 2, "setregid"),
+    (libc::SYS_setresgid, 3, "setresgid"),
 ];
 
 /// What makes files or changes their rights, with the argument that holds the mode: a file that runs
@@ -95,6 +120,15 @@ pub(super) const OPENS: &[(c_long, u32, &str)] = &[
     (libc::SYS_openat, 2, "openat of a set-user-id file"),
 ];
 
+/// Where the path is, and the flags, of a call that opens something to read it.
+pub(super) fn read(call: c_long, arguments: &[u64; 6]) -> Option<(u64, u32)> {
+    let (_, at, _) = OPENS.iter().find(|(known, _, _)| *known == call)?;
+    let at = usize::try_from(*at).ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "flags are 32 bits wide")]
+    let flags = *arguments.get(at)? as u32;
+    Some((*arguments.get(at.checked_sub(1)?)?, flags)).filter(|_| is_read(flags))
+}
+
 /// Its number, on every processor; not every C library has it.
 const SYS_FCHMODAT2: c_long = 452;
 
@@ -110,7 +144,9 @@ pub(super) const BY_ARGUMENT: &[(c_long, &str)] = &[
     (libc::SYS_unshare, "unshare"),
     (libc::SYS_clone, "clone"),
     (libc::SYS_ioctl, "ioctl on a terminal"),
-    (libc::SYS_prlimit64, "prlimit of another process"),
+    (libc::SYS_prlimit64, "prlimit of another process or of core dumps"),
+    (libc::SYS_setrlimit, "setrlimit of core dumps"),
+    (libc::SYS_capset, "capset"),
     (libc::SYS_setpriority, "setpriority of another process"),
     (libc::SYS_sched_setaffinity, "sched_setaffinity of another process"),
     (libc::SYS_sched_setscheduler, "sched_setscheduler of another process"),
@@ -146,10 +182,35 @@ pub(super) const NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP)
     .cast_unsigned();
 
+/// What a call would be given, and the kernel refuses it in any case: it is looked at to be told.
+pub(super) fn wish(call: c_long, arguments: &[u64; 6]) -> Option<Wish> {
+    let [first, second, third, ..] = *arguments;
+    let is_own = first & u64::from(u32::MAX) == 0;
+    match call {
+        libc::SYS_capset => Some(Wish::Capabilities(second)),
+        libc::SYS_setrlimit => Some(Wish::CoreDumps(second)),
+        libc::SYS_prlimit64 if is_own => Some(Wish::CoreDumps(third)),
+        _ => None,
+    }
+}
+
+/// Where in the memory of who asks it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Capabilities(u64),
+    CoreDumps(u64),
+}
+
 /// What a refused call is called.
 pub(super) fn name(call: c_long) -> &'static str {
-    let plain = REFUSED.iter().chain(BY_ARGUMENT).chain(SHARED_IPC).copied();
-    let modes = MODES.iter().chain(NODES).chain(OPENS).map(|(call, _, name)| (*call, *name));
+    let plain = REFUSED.iter().chain(BY_ARGUMENT).chain(SHARED_IPC).chain(SIGNALS).copied();
+    let modes = MODES
+        .iter()
+        .chain(NODES)
+        .chain(OPENS)
+        .chain(USERS)
+        .chain(GROUPS)
+        .map(|(call, _, name)| (*call, *name));
     let known = plain.chain(modes).find(|(number, _)| *number == call);
     known.map_or("a system call", |(_, name)| name)
 }

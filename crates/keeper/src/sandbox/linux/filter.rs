@@ -3,7 +3,11 @@
 
 use std::ffi::c_long;
 
-use super::calls::{FORKS, MODES, NAMESPACES, NODES, OPENS, REFUSED, SCHEDULING, SHARED_IPC};
+use rustix::process::{getegid, geteuid};
+
+use super::calls::{
+    FORKS, GROUPS, MODES, NAMESPACES, NODES, OPENS, REFUSED, SCHEDULING, SHARED_IPC, SIGNALS, USERS,
+};
 use super::watch::WATCHED;
 use crate::sandbox::rules::{Network, Sandbox};
 
@@ -61,8 +65,14 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
     #[cfg(target_arch = "x86_64")]
     program.extend([jump(JUMP_AT_LEAST, X32, 0, 1), give(error(libc::ENOSYS))]);
     // First: it is the most frequent of those that are looked at.
+    let is_read = if sandbox.reads_itself { process } else { ALLOW };
     for (call, at, _) in OPENS {
-        when(&mut program, *call, opening(*at, refuse, if is_watched { process } else { ALLOW }));
+        let opening = if is_watched {
+            opening(*at, refuse, process, process)
+        } else {
+            opening(*at, refuse, ALLOW, is_read)
+        };
+        when(&mut program, *call, opening);
     }
     if is_watched {
         for call in WATCHED {
@@ -105,32 +115,60 @@ pub(super) fn program(sandbox: &Sandbox, asking: Asking) -> Program {
     when(&mut program, libc::SYS_socket, socket(sandbox, refuse));
     when(&mut program, libc::SYS_socketpair, socket_pair(sandbox, refuse));
     when(&mut program, libc::SYS_ioctl, terminal(refuse));
-    // Of other processes these need the same user only.
-    when(&mut program, libc::SYS_prlimit64, only(0, &[0], refuse));
-    when(&mut program, libc::SYS_setpriority, only(1, &[0], refuse));
-    for call in SCHEDULING {
-        when(&mut program, *call, only(0, &[0], refuse));
-    }
+    itself_only(&mut program, refuse, process);
     // Linux, and the question what it is: the others switch address randomisation off.
     when(&mut program, libc::SYS_personality, only(0, &[0, u32::MAX], refuse));
     program.push(give(ALLOW));
     program
 }
 
+/// What concerns processes: of others it needs the same user only, and of itself some of it reaches too far.
+fn itself_only(program: &mut Program, refuse: u32, looked_at: u32) {
+    when(program, libc::SYS_prlimit64, limits_of_itself(refuse, looked_at));
+    when(program, libc::SYS_setrlimit, core_dumps(0, looked_at));
+    when(program, libc::SYS_capset, vec![give(looked_at)]);
+    for (call, _) in SIGNALS {
+        when(program, *call, vec![give(looked_at)]);
+    }
+    let ids = [(USERS, geteuid().as_raw()), (GROUPS, getegid().as_raw())];
+    for (calls, own) in ids {
+        for (call, count, _) in calls {
+            when(program, *call, staying(*count, own, refuse));
+        }
+    }
+    when(program, libc::SYS_setpriority, only(1, &[0], refuse));
+    for call in SCHEDULING {
+        when(program, *call, only(0, &[0], refuse));
+    }
+}
+
 /// The bits that let a program run as the owner or the group of its file.
 const SET_ID: u32 = 0o6000;
 
-/// Where a file may be made, its mode has no such bits.
-fn opening(flags: u32, refuse: u32, other: u32) -> Program {
-    // Without these flags the mode is whatever the register held.
-    let makes = number(libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY));
+/// The flags with which a file may be made.
+const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
+
+/// With any other flag of these it is more, or less, than a file that is read.
+const NOT_READ: u32 = (libc::O_ACCMODE | libc::O_DIRECTORY | libc::O_PATH).cast_unsigned();
+
+/// Whether a call with these flags opens what is there, to read it.
+pub(super) const fn is_read(flags: u32) -> bool {
+    flags & (MAKES | NOT_READ) == 0
+}
+
+/// Where a file may be made, its mode has no such bits. `read`: what becomes of what is only read.
+fn opening(flags: u32, refuse: u32, other: u32, read: u32) -> Program {
     vec![
         argument(flags),
-        jump(JUMP_ANY_BIT, makes, 0, 3),
+        // Without these flags the mode is whatever the register held.
+        jump(JUMP_ANY_BIT, MAKES, 0, 4),
         argument(flags + 1),
         jump(JUMP_ANY_BIT, SET_ID, 0, 1),
         give(refuse),
         give(other),
+        jump(JUMP_ANY_BIT, NOT_READ, 0, 1),
+        give(other),
+        give(read),
     ]
 }
 
@@ -228,6 +266,37 @@ fn socket_pair(sandbox: &Sandbox, refuse: u32) -> Program {
         give(ALLOW),
         give(refuse),
     ]
+}
+
+/// Limits of the process itself; those of its core dumps are looked at.
+fn limits_of_itself(refuse: u32, core: u32) -> Program {
+    let mut body = vec![argument(0), jump(JUMP_EQUAL, 0, 1, 0), give(refuse)];
+    body.extend(core_dumps(1, core));
+    body
+}
+
+/// `resource`: which argument says what is limited.
+fn core_dumps(resource: u32, core: u32) -> Program {
+    let of_core = RLIMIT_CORE;
+    vec![argument(resource), jump(JUMP_EQUAL, of_core, 0, 1), give(core), give(ALLOW)]
+}
+
+/// A number that is the same on every processor; its type differs between C libraries.
+const RLIMIT_CORE: u32 = 4;
+
+/// Each of the first arguments is who it is already, or that nothing changes.
+fn staying(count: u32, own: u32, refuse: u32) -> Program {
+    let mut body = Vec::new();
+    for index in 0..count {
+        body.extend([
+            argument(index),
+            jump(JUMP_EQUAL, own, 2, 0),
+            jump(JUMP_EQUAL, u32::MAX, 1, 0),
+            give(refuse),
+        ]);
+    }
+    body.push(give(ALLOW));
+    body
 }
 
 /// Typing into somebody's terminal.
@@ -346,6 +415,50 @@ mod tests {
         assert_eq!(run(&program, libc::SYS_read, of(&[])), ALLOW);
         let ours = i32::try_from(OUR_EXEC).unwrap();
         assert_eq!(run(&program, libc::SYS_execve, of(&[1, 2, 3, 0, 0, ours])), ALLOW);
+    }
+
+    #[test]
+    fn what_is_only_read_is_asked_about_where_that_is_wanted() {
+        let itself = Sandbox { reads_itself: true, ..Sandbox::default() };
+        let ask = libc::SECCOMP_RET_USER_NOTIF;
+        let (here, program) = (libc::AT_FDCWD, program(&itself, Asking::Keeper));
+        for (flags, mode, expected) in [
+            (libc::O_RDONLY | libc::O_CLOEXEC, 0, ask),
+            (libc::O_RDONLY | libc::O_NOFOLLOW, 0o4755, ask),
+            (libc::O_WRONLY, 0, ALLOW),
+            (libc::O_RDWR, 0, ALLOW),
+            (libc::O_RDONLY | libc::O_DIRECTORY, 0, ALLOW),
+            (libc::O_PATH, 0, ALLOW),
+            (libc::O_RDONLY | libc::O_CREAT, 0o600, ALLOW),
+            (libc::O_RDONLY | libc::O_CREAT, 0o4755, ask),
+        ] {
+            let came = run(&program, libc::SYS_openat, of(&[here, 0, flags, mode]));
+            assert_eq!(came, expected, "{flags:o} {mode:o}");
+            let is_refused = flags & libc::O_CREAT != 0;
+            assert_eq!(is_read(flags.cast_unsigned()), expected == ask && !is_refused, "{flags:o}");
+        }
+    }
+
+    #[test]
+    fn who_it_is_and_whom_it_signals_is_looked_at() {
+        let program = program(&Sandbox::default(), Asking::Keeper);
+        let ask = libc::SECCOMP_RET_USER_NOTIF;
+        let own = geteuid().as_raw().cast_signed();
+        for (call, arguments, expected) in [
+            (libc::SYS_kill, of(&[1, 15]), ask),
+            (libc::SYS_tgkill, of(&[1, 1, 15]), ALLOW),
+            (libc::SYS_setuid, of(&[own]), ALLOW),
+            (libc::SYS_setuid, of(&[own + 1]), ask),
+            (libc::SYS_setresuid, of(&[-1, own, -1]), ALLOW),
+            (libc::SYS_setresuid, of(&[-1, own, own + 1]), ask),
+            (libc::SYS_setreuid, of(&[own + 1, own]), ask),
+            (libc::SYS_capset, of(&[]), ask),
+            (libc::SYS_prlimit64, of(&[0, 4]), ask),
+            (libc::SYS_setrlimit, of(&[4]), ask),
+            (libc::SYS_setrlimit, of(&[7]), ALLOW),
+        ] {
+            assert_eq!(run(&program, call, arguments), expected, "call {call} {arguments:?}");
+        }
     }
 
     #[test]

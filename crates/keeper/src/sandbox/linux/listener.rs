@@ -1,7 +1,9 @@
 //! What a walled-in tree asks: each refused system call and each new process, answered by the keeper.
 #![expect(unsafe_code, reason = "ioctls that have no safe interface; see SAFETY")]
 
-use std::ffi::c_long;
+use std::ffi::{c_long, c_ulong};
+use std::fs::File;
+use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 
-use super::calls;
-use super::memory::{Asker, SocketTarget};
+use super::calls::{self, Wish};
+use super::memory::{Asker, SocketTarget, number};
 use super::watch::Watch;
 
 /// Where a tree asks. Its questions wait until they are answered; without a keeper all of them fail.
@@ -32,6 +34,8 @@ pub(crate) struct Listener {
 pub(super) struct Duties {
     /// It connects the tree's sockets to this port of the loopback address.
     pub(super) proxy: Option<u16>,
+    /// It opens for each process what /proc has about that one.
+    pub(super) reads_itself: bool,
     /// It writes down what the tree uses.
     pub(super) watch: Option<Watch>,
 }
@@ -105,8 +109,14 @@ impl Listener {
     }
 
     /// Answers one question, where `count` tells how many processes and threads the tree has and
-    /// `most` how many it may have. Returns what was refused for the first time.
-    pub(crate) fn answer(&mut self, most: usize, count: impl FnOnce() -> usize) -> Option<Refusal> {
+    /// `most` how many it may have, and `is_outside` whether a process is one of another tree. Returns what was
+    /// refused for the first time.
+    pub(crate) fn answer(
+        &mut self,
+        most: usize,
+        count: impl FnOnce() -> usize,
+        is_outside: impl FnOnce(i32) -> bool,
+    ) -> Option<Refusal> {
         let asked = self.receive()?;
         let call = c_long::from(asked.data.nr);
         let is_fork = calls::FORKS.contains(&call)
@@ -118,6 +128,16 @@ impl Listener {
         if let Some(watch) = self.duties.watch.as_mut().filter(|_| Watch::is_about(call)) {
             watch.note(Asker(asked.pid), call, &asked.data.args);
             self.send(asked.id, 0, CONTINUE);
+            return None;
+        }
+        if self.is_harmless(&asked, call, is_outside) {
+            self.send(asked.id, 0, CONTINUE);
+            return None;
+        }
+        if self.duties.reads_itself
+            && let Some((path, flags)) = calls::read(call, &asked.data.args)
+        {
+            self.open_own(&asked, path, flags);
             return None;
         }
         if let Some(port) = self.duties.proxy.filter(|_| call == libc::SYS_connect)
@@ -165,6 +185,51 @@ impl Listener {
         // Whether that fails or not: the socket is the server's.
         let _ = set_socket_timeout(&socket, Timeout::Send, usual);
         Some(connected)
+    }
+
+    /// Whether it is one of the calls that many programs make, and of which only some reach too far. The kernel refuses
+    /// those as well, whatever is changed in memory meanwhile, but nobody would hear of it.
+    fn is_harmless(
+        &self,
+        asked: &libc::seccomp_notif,
+        call: c_long,
+        is_outside: impl FnOnce(i32) -> bool,
+    ) -> bool {
+        let asker = Asker(asked.pid);
+        if calls::SIGNALS.iter().any(|(signal, _)| *signal == call) {
+            let [whom, ..] = asked.data.args;
+            return !is_outside(number(whom));
+        }
+        match calls::wish(call, &asked.data.args) {
+            Some(Wish::Capabilities(at)) => asker.wants_no_capabilities(at),
+            Some(Wish::CoreDumps(at)) => asker.wants_no_core_dumps(at),
+            None => false,
+        }
+    }
+
+    /// Hands a process what /proc has about itself, or lets it open whatever else it has named: then Landlock decides.
+    fn open_own(&self, asked: &libc::seccomp_notif, path: u64, flags: u32) {
+        let own = Asker(asked.pid).own_file(path);
+        if own.is_none_or(|own| self.give(asked.id, &own, flags).is_err()) {
+            self.send(asked.id, 0, CONTINUE);
+        }
+    }
+
+    /// Answers with a descriptor. It fails if who asked is gone, so nobody gets what is about another.
+    fn give(&self, id: u64, file: &File, flags: u32) -> io::Result<()> {
+        let number = |number: c_ulong| u32::try_from(number).unwrap_or_default();
+        let given = libc::seccomp_notif_addfd {
+            id,
+            flags: number(libc::SECCOMP_ADDFD_FLAG_SEND),
+            srcfd: file.as_raw_fd().cast_unsigned(),
+            newfd: 0,
+            newfd_flags: flags & libc::O_CLOEXEC.cast_unsigned(),
+        };
+        // SAFETY: the structure is the one this request is for, and lives.
+        let result = unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Whether who asked still waits, and its number is still its own.
@@ -219,7 +284,7 @@ impl Listener {
     }
 }
 
-/// The call is made after all. It is decided by registers only, which nobody else can change.
+/// The call is made after all. It is decided by registers only, which nobody else can change, or Landlock decides again.
 const CONTINUE: u32 = 1;
 
 #[cfg(test)]

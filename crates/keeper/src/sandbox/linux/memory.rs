@@ -41,6 +41,16 @@ impl Asker {
         Some(fs::read_link(base).ok()?.join(path))
     }
 
+    /// What /proc has about the process itself, if that is what an argument points to. It is opened by a path of our
+    /// own, and is a process's that lives as long as its question does.
+    pub(super) fn own_file(self, pointer: u64) -> Option<File> {
+        let text = self.bytes(pointer, LONGEST_OWN_PATH)?;
+        let rest = CStr::from_bytes_until_nul(&text).ok()?.to_bytes().strip_prefix(b"/proc/")?;
+        let process = self.process()?;
+        let name = own_name(rest, process)?;
+        File::open(format!("/proc/{process}/{name}")).ok()
+    }
+
     fn text(self, pointer: u64) -> Option<Vec<u8>> {
         // The kernel takes no longer paths.
         let mut bytes = self.bytes(pointer, 4096)?;
@@ -56,6 +66,19 @@ impl Asker {
         let read = memory.read_at(&mut bytes, pointer).ok()?;
         bytes.truncate(read);
         Some(bytes)
+    }
+
+    /// Whether the sets of `capset` are empty. What cannot be read asks for nothing.
+    pub(super) fn wants_no_capabilities(self, pointer: u64) -> bool {
+        self.bytes(pointer, 24).is_none_or(|sets| sets.iter().all(|byte| *byte == 0))
+    }
+
+    /// Whether a limit of core dumps is no wider than the one that it has (`setrlimit`: soft and hard).
+    pub(super) fn wants_no_core_dumps(self, pointer: u64) -> bool {
+        let limits = (pointer != 0).then(|| self.bytes(pointer, 16)).flatten().unwrap_or_default();
+        limits.chunks_exact(8).all(|limit| {
+            limit.try_into().is_ok_and(|limit: [u8; 8]| u64::from_ne_bytes(limit) <= 1)
+        })
     }
 
     /// The address that an argument points to.
@@ -84,6 +107,49 @@ impl Asker {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
     }
+}
+
+/// What a process may read about itself, as it could without walls: nothing that leads elsewhere.
+const OWN_FILES: &[&str] = &[
+    "auxv",
+    "cgroup",
+    "cmdline",
+    "comm",
+    "environ",
+    "io",
+    "limits",
+    "maps",
+    "mountinfo",
+    "mounts",
+    "oom_score",
+    "oom_score_adj",
+    "sched",
+    "schedstat",
+    "smaps",
+    "smaps_rollup",
+    "stat",
+    "statm",
+    "status",
+];
+
+/// `/proc/`, a number, a name of these and the zero behind it, and more than that.
+const LONGEST_OWN_PATH: usize = 48;
+
+/// The name behind `/proc/self/`, or behind the process's own number.
+fn own_name(rest: &[u8], process: i32) -> Option<&'static str> {
+    let mut parts = rest.split(|byte| *byte == b'/');
+    let whose = parts.next().filter(|whose| {
+        *whose == b"self" || str::from_utf8(whose).is_ok_and(|it| it.parse() == Ok(process))
+    });
+    let (name, None) = (whose.and(parts.next())?, parts.next()) else { return None };
+    OWN_FILES.iter().find(|known| known.as_bytes() == name).copied()
+}
+
+/// The lower half: these arguments are 32 bits wide.
+pub(super) fn number(argument: u64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half means nothing")]
+    let lower = argument as u32;
+    lower.cast_signed()
 }
 
 fn target(bytes: &[u8]) -> Option<SocketTarget> {
@@ -123,6 +189,27 @@ mod tests {
         assert_eq!(of(libc::AF_NETLINK, &[0; 10]), Some(SocketTarget::Other));
         assert_eq!(of(libc::AF_INET, &[1]), None);
         assert_eq!(target(&[1]), None);
+    }
+
+    #[test]
+    fn only_a_process_itself_is_meant_and_only_what_says_something_about_it() {
+        for (rest, expected) in [
+            ("self/stat", Some("stat")),
+            ("41/status", Some("status")),
+            ("42/status", None),
+            ("self/mem", None),
+            ("self/fd", None),
+            ("self/", None),
+            ("self", None),
+            ("", None),
+            ("self/../42/cmdline", None),
+            ("self/root/etc/shadow", None),
+            ("self/stat/", None),
+            ("/self/stat", None),
+            ("meminfo", None),
+        ] {
+            assert_eq!(own_name(rest.as_bytes(), 41), expected, "{rest}");
+        }
     }
 
     #[test]

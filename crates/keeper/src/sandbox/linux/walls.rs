@@ -56,6 +56,7 @@ impl Walls {
                 Network::Proxy(port) => Some(port),
                 Network::Open | Network::None => None,
             },
+            reads_itself: sandbox.reads_itself,
             watch: sandbox.watched.as_deref().map(Watch::open).transpose()?,
         };
         let (asking, handover) = match support {

@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::memory::{Asker, SocketTarget};
+use super::memory::{Asker, SocketTarget, number};
 use crate::limits;
 
 /// What is written down, besides what is opened.
@@ -198,13 +198,6 @@ fn settled(what: Use, path: &Path) -> Option<PathBuf> {
             .ok()
             .or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))),
     }
-}
-
-/// The lower half: these arguments are 32 bits wide.
-fn number(argument: u64) -> i32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half means nothing")]
-    let lower = argument as u32;
-    lower.cast_signed()
 }
 
 #[cfg(test)]
