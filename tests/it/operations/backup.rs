@@ -130,9 +130,32 @@ fn a_backup_that_was_changed_or_cut_is_refused_and_nothing_is_made_of_it() {
         }
         assert!(!there.join("trunkline.db").exists());
     }
+    // Whoever may write where backups are kept, and has no key, computes the hash anew.
+    for forged in [forged(&whole, true), forged(&whole, false)] {
+        std::fs::write(&file, forged).expect("it is written");
+        maintain(&["backup", "verify", text(&file)]).good();
+        let restore = ["backup", "restore", text(&file), "--data-dir", text(&there)];
+        maintain(&restore).bad(1, &["somebody who does not have its key"]);
+        assert!(!there.join("trunkline.db").exists());
+    }
     std::fs::write(&file, &whole).expect("it is written");
     let done: run::Done = maintain(&["backup", "verify", text(&file), "--json"]);
     assert!(done.text().contains("\"rows\":"), "{done}");
+}
+
+/// The backup with an admin in the place of a viewer, and the hash of that.
+fn forged(whole: &str, keeps_hmac: bool) -> String {
+    let changed = whole.replacen("\"viewer\"", "\"admin\"", 1);
+    assert_ne!(changed, whole);
+    let (rows, end) = changed.trim_end().rsplit_once('\n').expect("its last line");
+    let mut end: serde_json::Value = serde_json::from_str(end).expect("JSON");
+    let hash = ring::digest::digest(&ring::digest::SHA256, format!("{rows}\n").as_bytes());
+    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    end["sha256"] = hash.into();
+    if !keeps_hmac {
+        end.as_object_mut().expect("an object").remove("hmac");
+    }
+    format!("{rows}\n{end}\n")
 }
 
 #[test]

@@ -141,14 +141,20 @@ fn number(line: &str, format: ExportFormat) -> Option<Option<i64>> {
     }
 }
 
-/// RFC 4180.
+/// RFC 4180. A text that a spreadsheet would compute gets an apostrophe: callers and servers choose names.
 fn csv(record: &Value) -> String {
     let field = |column: &&str| match record.get(*column).unwrap_or(&Value::Null) {
         Value::Null => String::new(),
-        Value::String(text) if text.contains(['"', ',', '\n', '\r']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
+        Value::String(text) => {
+            let text = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+                true => format!("'{text}"),
+                false => text.clone(),
+            };
+            match text.contains(['"', ',', '\n', '\r']) {
+                true => format!("\"{}\"", text.replace('"', "\"\"")),
+                false => text,
+            }
         }
-        Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     format!("{}\n", COLUMNS.iter().map(field).collect::<Vec<_>>().join(","))
@@ -165,6 +171,10 @@ mod tests {
         let record =
             json!({"seq": 7, "at": "t", "tool": "a,b", "detail": "said \"no\"\n", "count": null});
         let expected = "7,t,,,,,,,\"a,b\",,,\"said \"\"no\"\"\n\",,,,\n";
+        assert_eq!(csv(&record), expected);
+        let record =
+            json!({"seq": -7, "tool": "=HYPERLINK(\"x\")", "detail": "-1", "outcome": "a=b"});
+        let expected = "-7,,,,,,,,\"'=HYPERLINK(\"\"x\"\")\",,a=b,'-1,,,,\n";
         assert_eq!(csv(&record), expected);
     }
 

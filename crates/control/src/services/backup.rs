@@ -1,7 +1,8 @@
 //! Backups: all that a store holds in one file, and a store made of such a file.
 //!
-//! A backup is text, one JSON value a line: what it is, each table with its rows, and at the end how many rows there are
-//! and the SHA-256 of all before. Secrets in it are sealed as in the store; the key is not in it.
+//! A backup is text, one JSON value a line: what it is, each table with its rows, and at the end how many rows there are,
+//! the SHA-256 of all before, and its HMAC under the store's key: where backups are kept others may write, and a row is
+//! enough to run a command. Secrets in it are sealed as in the store; the key is not in it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use ring::hmac;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use trunkline_store::{
     AuditVerdict, Cell, Dumped, DumpedTable, Store, StoreError, StoreOptions, StoreUrl,
@@ -49,6 +51,11 @@ pub enum BackupError {
          key of the installation that was backed up; nothing was written"
     )]
     OtherKey { found: String, wanted: String },
+    #[error(
+        "{path} was changed by somebody who does not have its key: it says it is whole, but the key did not write it; \
+         nothing was written"
+    )]
+    Forged { path: PathBuf },
     #[error("there is {0}; a backup is only restored where there is none")]
     Occupied(String),
     #[error("the store that was made of the backup is not sound, and must not be used: {0}")]
@@ -74,7 +81,7 @@ pub async fn back_up(
     // While the key is being changed some secrets are sealed with the one and some with the other.
     let _lock = StoreLock::shared(url).map_err(BootError::from)?;
     let found = key.existing().map_err(BootError::from)?;
-    let name = key_name(&found.key);
+    let (name, seal) = (key_name(&found.key), BackupKey::of(&found.key));
     let store = Store::open_as_it_is(url, options(&found)).await?;
     let failed = |error| BackupError::File { path: path.to_owned(), error };
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -104,7 +111,7 @@ pub async fn back_up(
     out.lock().line(&began).map_err(failed)?;
     let schema = store.dump(take).await;
     store.close().await;
-    out.lock().end(schema?).map_err(failed)?;
+    out.lock().end(schema?, &seal).map_err(failed)?;
     let info = check_backup(path)?;
     guard.path = None;
     Ok(info)
@@ -149,11 +156,12 @@ impl BackupLines {
         }
     }
 
-    fn end(&mut self, schema: i64) -> io::Result<()> {
+    fn end(&mut self, schema: i64, key: &BackupKey) -> io::Result<()> {
         let rows = self.rows;
         self.line(&json!({"schema": schema, "rows": rows}))?;
-        let hash = hex::encode(self.hash.clone().finalize());
-        writeln!(self.out, "{}", json!({"sha256": hash}))?;
+        let hash = self.hash.clone().finalize();
+        let shown = json!({"sha256": hex::encode(hash), "hmac": hex::encode(key.sign(&hash))});
+        writeln!(self.out, "{shown}")?;
         self.out.flush()?;
         self.out.get_ref().sync_all()
     }
@@ -186,14 +194,43 @@ fn key_name(key: &trunkline_store::seal::SealKey) -> String {
     hex::encode([a, b, c, d])
 }
 
-/// Reads a backup from its first line to its last: is it whole, and as it was written?
+/// Says of a backup that a holder of the store's key has written it.
+struct BackupKey(hmac::Key);
+
+impl BackupKey {
+    fn of(key: &trunkline_store::seal::SealKey) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &key.derive(b"trunkline backup authenticity")))
+    }
+
+    fn sign(&self, hash: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.0, hash)
+    }
+
+    fn has_signed(&self, end: &BackupEnd) -> bool {
+        let signed = hex::decode(&end.hmac).unwrap_or_default();
+        hmac::verify(&self.0, &end.hash, &signed).is_ok()
+    }
+}
+
+/// The last line of a backup.
+struct BackupEnd {
+    hash: Vec<u8>,
+    /// As it stands there.
+    hmac: String,
+}
+
+/// Reads a backup from its first line to its last: is it whole? Who wrote it is known with the key only.
 pub fn check_backup(path: &Path) -> Result<BackupInfo, BackupError> {
+    read_whole(path).map(|(info, _)| info)
+}
+
+fn read_whole(path: &Path) -> Result<(BackupInfo, BackupEnd), BackupError> {
     let failed = |error| BackupError::File { path: path.to_owned(), error };
     let damaged = |why: &str| BackupError::Damaged { path: path.to_owned(), why: why.to_owned() };
     let mut lines = BufReader::new(File::open(path).map_err(failed)?);
     let (mut hash, mut line, mut bytes, mut rows) = (Sha256::new(), String::new(), 0, 0);
     let (mut began, mut before) = (None::<Value>, Value::Null);
-    loop {
+    let end = loop {
         line.clear();
         let length = lines.read_line(&mut line).map_err(failed)?;
         if length == 0 {
@@ -209,15 +246,17 @@ pub fn check_backup(path: &Path) -> Result<BackupInfo, BackupError> {
             began = Some(value.clone());
         }
         if let Some(said) = value.get("sha256").and_then(Value::as_str) {
-            if said != hex::encode(hash.clone().finalize()) {
+            let found = hash.clone().finalize();
+            if said != hex::encode(found) {
                 return Err(damaged("it was changed since it was written"));
             }
-            break;
+            let hmac = value.get("hmac").and_then(Value::as_str).unwrap_or_default().to_owned();
+            break BackupEnd { hash: found.to_vec(), hmac };
         }
         rows += u64::from(value.is_array());
         hash.update(&line);
         before = value;
-    }
+    };
     if !lines.fill_buf().map_err(failed)?.is_empty() {
         return Err(damaged("there is more behind its end"));
     }
@@ -232,7 +271,7 @@ pub fn check_backup(path: &Path) -> Result<BackupInfo, BackupError> {
     }
     let made_at = began.get("made_at").and_then(Value::as_i64).unwrap_or_default();
     let key = began.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(BackupInfo { schema, made_at, key, rows, bytes })
+    Ok((BackupInfo { schema, made_at, key, rows, bytes }, end))
 }
 
 /// Makes a store of the backup, brings it to the schema of this version, and reads it: is the audit log whole, and does
@@ -242,20 +281,23 @@ pub async fn restore_backup(
     key: &KeySource,
     path: &Path,
 ) -> Result<(BackupInfo, i64), BackupError> {
-    let info = check_backup(path)?;
+    let (info, end) = read_whole(path)?;
     let found = key.existing().map_err(BootError::from)?;
     let name = key_name(&found.key);
     if name != info.key {
         return Err(BackupError::OtherKey { found: name, wanted: info.key });
     }
+    if !BackupKey::of(&found.key).has_signed(&end) {
+        return Err(BackupError::Forged { path: path.to_owned() });
+    }
     let _alone = StoreLock::alone(url).map_err(BootError::from)?;
     if let Some(file) = url.file().filter(|file| file.exists()) {
         return Err(BackupError::Occupied(format!("a file at {}", file.display())));
     }
-    let mut lines = BufReader::new(
-        File::open(path).map_err(|error| BackupError::File { path: path.to_owned(), error })?,
-    );
-    let give = move || next(&mut lines);
+    let failed = |error| BackupError::File { path: path.to_owned(), error };
+    let lines = BufReader::new(File::open(path).map_err(failed)?);
+    let mut rest = RestoredLines { lines, hash: Sha256::new(), wanted: end.hash };
+    let give = move || rest.next();
     let written = Store::restore(url, info.schema, give).await;
     let sound = match written {
         Ok(rows) if rows == info.rows => sound(url, options(&found), &found.keyring()).await,
@@ -293,33 +335,49 @@ async fn sound(
     }
 }
 
-/// The next table or row.
-fn next(lines: &mut impl BufRead) -> Result<Option<Dumped>, String> {
-    let mut line = String::new();
-    loop {
-        line.clear();
-        lines.read_line(&mut line).map_err(|error| error.to_string())?;
-        let value: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-        let unreadable = || "a row of the backup cannot be read".to_owned();
-        match value {
-            Value::Array(values) => {
-                let cells: Option<Vec<Cell>> = values.into_iter().map(cell).collect();
-                return cells.map(|cells| Some(Dumped::Row(cells))).ok_or_else(unreadable);
+/// The backup as it is read for the second time.
+struct RestoredLines<R> {
+    lines: R,
+    hash: Sha256,
+    /// What it was when it was checked: the file may have been exchanged since.
+    wanted: Vec<u8>,
+}
+
+impl<R: BufRead> RestoredLines<R> {
+    /// The next table or row.
+    fn next(&mut self) -> Result<Option<Dumped>, String> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            self.lines.read_line(&mut line).map_err(|error| error.to_string())?;
+            self.hash.update(&line);
+            let value: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+            let unreadable = || "a row of the backup cannot be read".to_owned();
+            match value {
+                Value::Array(values) => {
+                    let cells: Option<Vec<Cell>> = values.into_iter().map(cell).collect();
+                    return cells.map(|cells| Some(Dumped::Row(cells))).ok_or_else(unreadable);
+                }
+                Value::Object(members) if members.contains_key("table") => {
+                    return table(&members).map(Some).ok_or_else(unreadable);
+                }
+                Value::Object(members) if members.contains_key("schema") => {
+                    // Before anything is committed.
+                    return match self.hash.clone().finalize().to_vec() == self.wanted {
+                        true => Ok(None),
+                        false => Err("the backup was changed while it was restored".to_owned()),
+                    };
+                }
+                // Its first line.
+                _ => {}
             }
-            Value::Object(members) if members.contains_key("table") => {
-                let name = members.get("table").and_then(Value::as_str).ok_or_else(unreadable)?;
-                let columns = members.get("columns").and_then(Value::as_array);
-                let columns: Option<Vec<String>> = columns
-                    .ok_or_else(unreadable)?
-                    .iter()
-                    .map(|column| column.as_str().map(str::to_owned))
-                    .collect();
-                let columns = columns.ok_or_else(unreadable)?;
-                return Ok(Some(Dumped::Table(DumpedTable { name: name.to_owned(), columns })));
-            }
-            Value::Object(members) if members.contains_key("schema") => return Ok(None),
-            // Its first line.
-            _ => {}
         }
     }
+}
+
+fn table(members: &Map<String, Value>) -> Option<Dumped> {
+    let name = members.get("table")?.as_str()?.to_owned();
+    let columns = members.get("columns")?.as_array()?.iter();
+    let columns = columns.map(|column| column.as_str().map(str::to_owned));
+    Some(Dumped::Table(DumpedTable { name, columns: columns.collect::<Option<_>>()? }))
 }
