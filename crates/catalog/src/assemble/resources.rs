@@ -34,6 +34,8 @@ pub(super) struct Resources {
     keys: HashMap<String, usize>,
     /// The one server with URIs of a scheme; `None` if there are several.
     schemes: HashMap<String, Option<usize>>,
+    /// The first server that lists resources of a scheme.
+    listed_schemes: HashMap<String, usize>,
     /// The one server that has resources or templates at all.
     only: Option<usize>,
     pub(super) resource_page: ListPage,
@@ -75,6 +77,11 @@ impl Resources {
         let templates = listing.entries(ListKind::Templates);
         let (any, named): (Vec<_>, Vec<_>) =
             templates.iter().partition(|entry| self.takes_from_others(&entry.name, offer.server));
+        for listed in listing.entries(ListKind::Resources) {
+            if let Some(scheme) = scheme(&listed.name) {
+                self.listed_schemes.entry(scheme).or_insert(offer.server);
+            }
+        }
         let uris = listing.entries(ListKind::Resources).iter().chain(named.iter().copied());
         for scheme in uris.filter_map(|entry| scheme(&entry.name)) {
             let owner = self.schemes.entry(scheme).or_insert(Some(offer.server));
@@ -97,11 +104,14 @@ impl Resources {
         warning
     }
 
-    /// Does this template fit URIs of any scheme, or everything of a scheme that a server before this one has?
+    /// Does this template fit URIs of any scheme, or everything of a scheme that a server before this one has, or
+    /// whole places (`db://{place}`, `db://ma{+x}`) of a scheme of which one before lists resources?
     fn takes_from_others(&self, template: &str, server: usize) -> bool {
         let Some(scheme) = scheme(template) else { return true };
         let owner = self.schemes.get(&scheme);
-        owner.is_some_and(|owner| *owner != Some(server)) && is_all_of_its_scheme(template)
+        let is_anothers = owner.is_some_and(|owner| *owner != Some(server));
+        let is_listed = || self.listed_schemes.get(&scheme).is_some_and(|first| *first != server);
+        (is_anothers && is_all_of_its_scheme(template)) || (names_no_place(template) && is_listed())
     }
 
     /// The first server in config order has the URI; others have an alias for theirs. So has a URI
@@ -235,6 +245,13 @@ fn is_all_of_its_scheme(template: &str) -> bool {
     let is_wide = ["{+", "{/", "{#", "*}"].iter().any(|mark| rest.contains(mark));
     let mut literals = rest.split('{').map(|piece| piece.rsplit('}').next().unwrap_or_default());
     is_wide && literals.all(|literal| literal.bytes().all(|byte| byte == b'/'))
+}
+
+/// `db://{place}`, `db://{place}/x`, `db://ma{+rest}`: whose URIs these are is not written out.
+fn names_no_place(template: &str) -> bool {
+    let written = template.split('{').next().unwrap_or_default();
+    let place = written.split_once("://").map(|(_, place)| place);
+    written.len() < template.len() && place.is_some_and(|place| !place.contains('/'))
 }
 
 /// In lower case: schemes are the same in any.

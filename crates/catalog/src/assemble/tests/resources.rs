@@ -194,6 +194,32 @@ fn co_2_a_template_for_everything_takes_nothing_from_others() {
 }
 
 #[test]
+fn co_2_a_template_without_a_place_takes_nothing_from_who_lists_resources_of_its_scheme() {
+    for wide in ["note://{id}", "note://s{+rest}", "note://{+place}/secret", "note://secret{id}"] {
+        let late = templates("late", &[wide, "note://late/{id}", "file:///late/{path}"]);
+        let catalog = assemble(&[resources("own", &["note://listed", "file:///x"]), late]);
+        for (uri, owner) in [
+            ("note://secret1", None),
+            ("note://deep/secret", None),
+            ("note://late/1", Some(1)),
+            ("file:///late/1", Some(1)),
+        ] {
+            let expected = owner.map(|owner| format!("{owner} \"{uri}\""));
+            assert_eq!(resource(&catalog, uri), expected, "{wide} {uri}");
+        }
+        let warnings = catalog.warnings.join("\n");
+        assert!(warnings.contains(&format!("\"{wide}\" of server \"late\"")), "{warnings}");
+        // Of itself a server may say what it likes, and where nobody lists anything.
+        let own = resources("own", &["note://listed"])
+            .and(Templates, &format!(r#"[{{"uriTemplate":"{wide}"}}]"#));
+        let catalog = assemble(&[own, resources("other", &["w://x"])]);
+        let expected = Some("0 \"note://secret1\"".to_owned());
+        assert_eq!(resource(&catalog, "note://secret1"), expected, "{wide}");
+        assert!(catalog.warnings.is_empty(), "{:?}", catalog.warnings);
+    }
+}
+
+#[test]
 fn co_2_hostile_templates_hide_no_other_servers() {
     let hostile: Vec<String> = (0..90).map(|n| format!("{}{n}", "{+a}{b*}".repeat(32))).collect();
     let hostile: Vec<&str> = hostile.iter().map(String::as_str).collect();
