@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 
 use crate::room::Room;
@@ -87,6 +87,15 @@ impl Authority {
         let uri = uri.try_into().expect("ASCII");
         params.subject_alt_names.push(SanType::URI(uri));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(params)
+    }
+
+    /// … that has a common name as well, in an encoding that nobody uses any more.
+    pub fn client_with_odd_name(&self, uri: &str) -> Pair {
+        let mut params = client("");
+        let odd = rcgen::string::BmpString::try_from("somebody").expect("two bytes a letter");
+        params.distinguished_name.push(DnType::CommonName, DnValue::BmpString(odd));
+        params.subject_alt_names.push(SanType::URI(uri.try_into().expect("ASCII")));
         self.issue(params)
     }
 

@@ -26,7 +26,11 @@ impl ClientCertificate {
     /// Of a certificate that was verified; `None`: it names nobody.
     pub(crate) fn read(der: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(der).ok()?;
-        let name = common_name(&certificate).or_else(|| other_name(&certificate));
+        let name = match common_name(&certificate) {
+            // What cannot be read is not passed over for another name, which an authority may look at less closely.
+            Some(value) => text(value),
+            None => other_name(&certificate),
+        };
         let name = name.filter(|name| is_name(name))?;
         Some(Self { name, not_after: not_after(&certificate) })
     }
@@ -43,11 +47,10 @@ fn not_after(certificate: &Certificate) -> SystemTime {
     certificate.tbs_certificate.validity.not_after.to_system_time()
 }
 
-fn common_name(certificate: &Certificate) -> Option<String> {
+fn common_name(certificate: &Certificate) -> Option<&Any> {
     let mut names = certificate.tbs_certificate.subject.0.iter().flat_map(|part| part.0.iter());
     // The last one is the most specific (RFC 4514, 2.1).
-    let last = names.rfind(|name| name.oid == COMMON_NAME)?;
-    text(&last.value)
+    names.rfind(|name| name.oid == COMMON_NAME).map(|last| &last.value)
 }
 
 /// The text of a name, in one of the encodings that are in use (RFC 5280, 4.1.2.4).

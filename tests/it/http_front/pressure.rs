@@ -92,11 +92,9 @@ fn k16_clients_that_do_not_read_change_nothing_for_the_others_and_cost_bounded_m
     });
 }
 
-#[test]
-fn a_pause_in_accepting_is_told_when_it_begins_and_when_it_ends() {
-    let room = room();
+/// Nothing is raised beyond the hard limit: there is room for a handful of connections.
+fn with_few_places(room: &Room) -> Serve {
     let plain = room.serve_command(&[]);
-    // Nothing is raised beyond the hard limit: room for a handful of connections.
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"ulimit -n 64; exec "$0" "$@""#]);
     command.arg(plain.get_program()).args(plain.get_args());
@@ -106,7 +104,30 @@ fn a_pause_in_accepting_is_told_when_it_begins_and_when_it_ends() {
             None => command.env_remove(name),
         };
     }
-    let serve = Serve::start(command);
+    Serve::start(command)
+}
+
+#[test]
+fn whoever_holds_all_places_and_asks_nothing_makes_room_for_others() {
+    let room = room();
+    let serve = with_few_places(&room);
+    // Its connections stay open from its side, longer than this test waits.
+    let crowd: Vec<_> = (0..30).map(|_| Connection::open(serve.address())).collect();
+    serve.process().wait_stderr(&["can be accepted for now"], LIMIT);
+    // Those of everybody who does not say who they are: 75 seconds when there is room.
+    let before = Duration::from_secs(60);
+    process::wait_until("others come in", before, || {
+        let Ok(mut connection) = Connection::try_open(serve.address()) else { return false };
+        connection.begin(&Ask::get("/healthz"));
+        connection.try_response(before).is_some_and(|answer| answer.status() == 200)
+    });
+    drop(crowd);
+}
+
+#[test]
+fn a_pause_in_accepting_is_told_when_it_begins_and_when_it_ends() {
+    let room = room();
+    let serve = with_few_places(&room);
     let told = |words: &str| serve.process().stderr().matches(words).count();
     for round in 1..=2 {
         let crowd: Vec<_> = (0..40).map(|_| Connection::open(serve.address())).collect();

@@ -136,6 +136,15 @@ fn answers(way: SocketAddr) -> Option<u16> {
 }
 
 #[test]
+fn a_name_that_cannot_be_read_is_not_passed_over_for_another() {
+    let club = Club::open(&["--tls-client-role", "spiffe://example/ops=admin"]);
+    let plain = club.members.client_with_uri("spiffe://example/ops");
+    assert_eq!(answers(club.way(&plain)), Some(200));
+    let odd = club.members.client_with_odd_name("spiffe://example/ops");
+    assert_eq!(answers(club.way(&odd)), None, "whose common name nobody reads");
+}
+
+#[test]
 fn who_was_signed_by_others_is_refused_and_none_may_be_refused_too() {
     for (is_required, without) in [(false, Some(401)), (true, None)] {
         let flags: &[&str] = if is_required { &["--tls-client-required"] } else { &[] };

@@ -51,6 +51,8 @@ struct OpenConns {
     all: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
     /// Rung when a connection comes.
     added: Notify,
+    /// All places are taken, or nearly.
+    crowded: AtomicBool,
 }
 
 /// How far the end of the front has come.
@@ -143,6 +145,16 @@ impl Front {
         let mut alive = Vec::with_capacity(conns.len());
         conns.retain(|conn| conn.upgrade().map(|conn| alive.push(conn)).is_some());
         alive
+    }
+
+    /// Says whether there are places for further connections.
+    pub(crate) fn set_crowded(&self, is_crowded: bool) {
+        // Relaxed: the sweeper may learn of it a second later.
+        self.conns.crowded.store(is_crowded, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.conns.crowded.load(Ordering::Relaxed)
     }
 
     /// Waits while there is neither a connection nor a session to sweep.

@@ -19,6 +19,10 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Sessions live long: they are swept less often.
 const SESSIONS_EVERY: u32 = 5;
 
+/// Between two requests of somebody who has not shown who they are, while all places are taken: whoever opens
+/// connections to keep others out has to open them again and again.
+const CROWDED_IDLE_SECONDS: u32 = 2;
+
 pub(crate) async fn sweep(front: Arc<Front>) {
     let mut ticks = interval(EVERY);
     // After a suspended laptop wakes, missed seconds must not be swept one by one.
@@ -30,7 +34,11 @@ pub(crate) async fn sweep(front: Arc<Front>) {
         ticks.tick().await;
         let now = front.clock.advance();
         let mut touched = FlushSet::default();
+        let is_crowded = front.is_crowded();
         for conn in front.conns() {
+            if is_crowded && conn.is_idle_of_stranger(now, CROWDED_IDLE_SECONDS) {
+                conn.outbox.close();
+            }
             sweep_conn(&conn, now, &mut touched);
         }
         end_revoked(&front, &mut watch, &mut touched);

@@ -257,6 +257,15 @@ impl Conn {
         self.slot.lock().ended || self.outbox.is_closed()
     }
 
+    /// Whether nothing is asked on it for longer than so many seconds, by nobody who is known and has a place of their own.
+    pub(crate) fn is_idle_of_stranger(&self, now: u32, longest: u32) -> bool {
+        let slot = self.slot.lock();
+        let is_idle = !slot.busy && slot.stage == RequestStage::Idle;
+        let taken = now.saturating_sub(slot.since);
+        drop(slot);
+        is_idle && taken > longest && !self.accounts.has_caller()
+    }
+
     /// Decides what the sweeper does at this time. A late request is taken: only one caller is
     /// told to refuse it.
     pub(crate) fn take_overdue(&self, now: u32) -> SweepAction {

@@ -42,6 +42,11 @@ impl ConnAccounts {
         self.address.as_ref()
     }
 
+    /// Whether it counts for a caller who is known and limited.
+    pub(super) fn has_caller(&self) -> bool {
+        self.share.lock().is_some()
+    }
+
     /// Counts the connection as this caller's, from now on.
     pub(crate) fn belong_to(&self, caller: Option<&Arc<CallerAccount>>) -> Result<(), Overrun> {
         let mut share = self.share.lock();

@@ -90,7 +90,7 @@ fn take_request(
             forward(request, (holder, ForwardedMatter::ParkedCall), reply, touched);
         }
         Ok(how) if let Some(task) = task_elsewhere(request, message, &how) => {
-            forward_to_task(request, task, reply);
+            forward_to_task(request, task, reply, touched);
         }
         Ok(how) => {
             let (place, what) = ((&session, &*snapshot), (message, how));

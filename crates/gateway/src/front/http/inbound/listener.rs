@@ -31,8 +31,8 @@ pub(crate) fn notice_vanished(listener: impl AsFd) -> io::Result<()> {
     Ok(sockopt::set_tcp_user_timeout(listener, milliseconds)?)
 }
 
-/// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog; beyond that of their address
-/// they are refused.
+/// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog, and idle ones of strangers are closed
+/// soon, until a tenth of the places is free; beyond that of their address they are refused.
 pub(crate) async fn accept(listener: TcpListener, entrance: Arc<Entrance>) {
     let most = most_connections();
     let permits = Arc::new(Semaphore::new(most));
@@ -43,6 +43,10 @@ pub(crate) async fn accept(listener: TcpListener, entrance: Arc<Entrance>) {
         }
         // Before a connection is accepted: one that cannot be served stays in the backlog instead
         // of being closed.
+        let left = permits.available_permits();
+        if left == 0 || left > most / 10 {
+            entrance.front.set_crowded(left == 0);
+        }
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let accepted = next(&listener, &mut pause).await;
         let opened = accepted.and_then(|(stream, peer)| entrance.take(stream, peer, permit));

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use trunkline_wire::{Kind, scan};
 
+use super::ForwardRoom;
 use super::envelope::Envelope;
 use super::token::{ANSWER, MISDIRECTED, RequestToken, SEEN_BEFORE};
 use crate::era::{Era, ReplicaId};
@@ -48,6 +49,8 @@ struct Forward {
     is_call: bool,
     /// It is a stream of what belongs to no call: it ends when this front does.
     is_stream: bool,
+    /// For its bytes, until the other replica has answered.
+    room: ForwardRoom,
 }
 
 /// Passes a request on to the replica that has what it is about.
@@ -58,9 +61,11 @@ pub(crate) fn forward(
     touched: &mut FlushSet,
 ) {
     let front = request.front;
-    match sealed(front, to, &Envelope::write(request)) {
-        Some((token, sent)) => {
-            let forward = Forward::of(request, matter, token);
+    let room = front.replicas.as_ref().and_then(|it| it.room_for(request.body.len()));
+    let sent = room.and_then(|room| Some((room, sealed(front, to, &Envelope::write(request))?)));
+    match sent {
+        Some((room, (token, sent))) => {
+            let forward = Forward { room, ..Forward::of(request, matter, token) };
             forward.spawn(reply, |forward, reply, open| forward.run(sent, reply, open));
         }
         None => reply.refuse(HttpRefusal::Crowded, b"null", touched),
@@ -68,10 +73,19 @@ pub(crate) fn forward(
 }
 
 /// Passes a request on to whichever replica has this task, if any has.
-pub(crate) fn forward_to_task(request: &HttpRequest<'_, '_>, task: String, reply: Reply) {
+pub(crate) fn forward_to_task(
+    request: &HttpRequest<'_, '_>,
+    task: String,
+    reply: Reply,
+    touched: &mut FlushSet,
+) {
     let Some(replicas) = &request.front.replicas else { return };
+    let Some(room) = replicas.room_for(request.body.len()) else {
+        return reply.refuse(HttpRefusal::Crowded, b"null", touched);
+    };
     let (envelope, looked) = (Envelope::write(request), replicas.others.holder_of_task(task));
-    let forward = Forward::of(request, ForwardedMatter::Task, RequestToken::NONE);
+    let forward =
+        Forward { room, ..Forward::of(request, ForwardedMatter::Task, RequestToken::NONE) };
     forward.spawn(reply, |forward, reply, open| async move {
         let found = timeout(FORWARD_ANSWER, looked).await.ok().flatten();
         let found = found.and_then(|to| sealed(&forward.front, to, &envelope));
@@ -108,6 +122,7 @@ impl Forward {
             id: asked.map_or(&b"null"[..], |message| message.id()).into(),
             is_call: asked.is_some(),
             is_stream: request.head.method == "GET",
+            room: ForwardRoom::default(),
         }
     }
 
@@ -138,7 +153,7 @@ impl Forward {
         drop(front.context.tasks.spawn_on(task, &front.context.runtime));
     }
 
-    async fn run(self, sent: Sent, reply: Reply, open: TaskTrackerToken) {
+    async fn run(mut self, sent: Sent, reply: Reply, open: TaskTrackerToken) {
         let front = Arc::clone(&self.front);
         // Bounds what waits here: each costs a connection to another replica.
         let place = front.replicas.as_ref().and_then(|it| it.places.try_acquire().ok());
@@ -152,6 +167,7 @@ impl Forward {
             // In a session the answer is still written, for the client may have closed its side only.
             () = left.closed(), if self.matter != ForwardedMatter::Session || self.is_stream => return,
         };
+        self.room = ForwardRoom::default();
         let late = || Err(ReplicaFault::Broken("it did not answer in time".to_owned()));
         match answered.unwrap_or_else(|_| late()) {
             Ok(answer) => match self.judged(&answer) {
