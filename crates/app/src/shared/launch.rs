@@ -19,10 +19,6 @@ pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 const LAUNCH: &str = "launch-runtime";
 
 /// The command that starts a runtime with these arguments.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a runtime is no server: it outlives this process, which has no keeper"
-)]
 pub(super) fn launcher(arguments: &[OsString]) -> Command {
     let mut command = Command::new(OWN_PROGRAM);
     command.arg0(shown_name()).arg(LAUNCH).args(arguments);

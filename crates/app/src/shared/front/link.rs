@@ -174,6 +174,10 @@ impl RuntimeLink<'_> {
     }
 
     /// Starts a runtime and waits until it listens, or says that another one does.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a runtime is no server: it outlives this process, which has no keeper"
+    )]
     fn start(&mut self) -> Result<(), String> {
         let told = |error: io::Error| format!("the shared runtime cannot be started: {error}");
         // One front starts it; the others that have lost the same runtime wait for its socket.
