@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::client::{ENTRY, Variables};
+use trunkline_catalog::client::{ENTRY, Variables, path_variables};
 use trunkline_catalog::config::{self, ConfigSource, Rules};
 use trunkline_http::Url;
 
@@ -15,8 +15,8 @@ use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
 use crate::import::{self, FileOwner, ImportedServer, Section, config_servers};
 use crate::install::{
-    self, ConfigLocation, EntryTarget, Extent, InstallError, InstallRequest, Launch, Os,
-    UserFolders,
+    self, ConfigLocation, EntryTarget, Extent, InstallError, InstallRequest, Launch, UserFolders,
+    this_system,
 };
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::shared::is_of_the_seat;
@@ -207,11 +207,12 @@ pub(super) fn user_folders(environment: &Environment) -> Result<UserFolders, u8>
         let words = format!("error: cannot determine the current directory: {error}\n");
         console::problem(&words, FAILED)
     })?;
-    let variables = install::path_variables().into_iter();
+    let system = this_system();
+    let variables = path_variables().into_iter();
     let variables = variables.filter_map(|name| Some((name, environment.path(name)?)));
     Ok(UserFolders {
-        os: Os::current(),
-        home: environment.path("HOME"),
+        system,
+        home: environment.path(system.home_variable()),
         variables: variables.collect(),
         current_dir,
         inherited: inherited_names(environment),

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use trunkline_catalog::client::Client;
+use trunkline_catalog::client::{Client, System};
 
 use super::{ConsolidateRequest, consolidate};
 use crate::install::{
-    EntryTarget, Extent, InstallError, InstallRequest, Launch, Os, UserFolders, restore,
+    EntryTarget, Extent, InstallError, InstallRequest, Launch, UserFolders, locate, restore,
 };
 
 struct Home(PathBuf);
@@ -47,13 +47,7 @@ impl Home {
                 flags: Vec::new(),
             },
             executable: "/opt/bin/trunkline".into(),
-            folders: UserFolders {
-                os: Os::Linux,
-                home: Some(self.0.clone()),
-                variables: Vec::new(),
-                current_dir: self.0.clone(),
-                inherited: Vec::new(),
-            },
+            folders: UserFolders::in_home(System::Linux, &self.0),
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
         }
     }
@@ -114,6 +108,28 @@ fn servers_move_and_restore_brings_every_byte_back() {
         let request = home.request(client);
         restore(&request.target, None, Extent::AsFits, &request.folders, request.now).unwrap();
         assert_eq!(text(&path), before, "{client}");
+    }
+}
+
+/// Wherever this test runs: from where the client has its file on each system, and back.
+#[test]
+fn servers_move_and_come_back_on_every_system() {
+    for system in System::ALL {
+        for (client, _, before) in FILES {
+            let home = Home::new();
+            let mut request = home.request(client);
+            request.folders = UserFolders::in_home(system, &home.0);
+            let file = locate(&request.target, &request.folders).unwrap().file;
+            let before = format!("\u{FEFF}{}", before.replace('\n', "\r\n"));
+            home.put(file.to_str().unwrap(), &before);
+            let told = home.consolidate(request.clone()).unwrap();
+            assert_eq!(told["moved"], json!(["a", "b"]), "{client} {system:?}");
+            let now = text(&file);
+            assert!(now.starts_with('\u{FEFF}') && !now.contains("s3cret"), "{client}: {now}");
+            let (target, folders) = (&request.target, &request.folders);
+            restore(target, None, Extent::AsFits, folders, request.now).unwrap();
+            assert_eq!(text(&file), before, "{client} {system:?}");
+        }
     }
 }
 

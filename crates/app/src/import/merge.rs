@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::owner::FileOwner;
 use super::read::{Imported, ImportedServer};
+use crate::install::{program_name, unwrapped};
 
 /// A server of the new config, and where it came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,18 +72,38 @@ fn free_name(wanted: &str, owner: FileOwner, is_free: impl Fn(&str) -> bool) -> 
 }
 
 /// Whether both start one program with equal arguments, or reach one address. Names and what a client
-/// says besides do not count, nor whether `npx` asks first, nor that a variable may be unset.
+/// says besides do not count, nor whether `npx` asks first, nor `cmd /c`, nor that a variable may be unset.
 pub(super) fn is_same(one: &ImportedServer, other: &ImportedServer) -> bool {
-    let keys = ["command", "args", "env", "cwd", "url", "headers"];
-    keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))
+    let keys = ["env", "cwd", "url", "headers"];
+    line_of(&one.entry) == line_of(&other.entry)
+        && keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))
+}
+
+/// The program and its arguments, as far as they say which server it is: `cmd /c npx.cmd` is `npx`.
+fn line_of(entry: &Map<String, Value>) -> Option<(Value, Vec<Value>)> {
+    let command = entry.get("command")?;
+    let args = entry.get("args").and_then(Value::as_array);
+    let mut args: Vec<Value> = args.into_iter().flatten().cloned().collect();
+    let Some(text) = command.as_str() else { return Some((command.clone(), args)) };
+    let words: Option<Vec<&str>> = args.iter().map(Value::as_str).collect();
+    let mut program = text.to_owned();
+    if let Some(words) = words {
+        let (command, words) = unwrapped(text, words);
+        program = command.to_owned();
+        args = words.into_iter().map(Value::from).collect();
+    }
+    // A path says which of several programs it is.
+    if !program.contains(['/', '\\']) {
+        program = program_name(&program);
+    }
+    if program == "npx" {
+        args.retain(|arg| !matches!(arg.as_str(), Some("-y" | "--yes")));
+    }
+    Some((strict(program.into()), args.into_iter().map(strict).collect()))
 }
 
 fn said_of(entry: &Map<String, Value>, key: &str) -> Option<Value> {
-    let mut value = entry.get(key)?.clone();
-    let runs_npx = entry.get("command").and_then(Value::as_str).is_some_and(|it| it == "npx");
-    if let (Value::Array(args), "args", true) = (&mut value, key, runs_npx) {
-        args.retain(|arg| !matches!(arg.as_str(), Some("-y" | "--yes")));
-    }
+    let value = entry.get(key)?.clone();
     let is_nothing = match &value {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
@@ -149,6 +170,22 @@ mod tests {
         assert_eq!(merged[0].from.len(), 3);
         assert_eq!(notes.len(), 3);
         assert!(notes[0].contains("`web` of VS Code"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_server_is_the_same_behind_the_shell_of_windows() {
+        let one = |entry: Value| part(FileOwner::Client(Client::Cursor), &[("s", entry)]).servers;
+        let npx = one(json!({"command": "npx", "args": ["-y", "git"]}));
+        for (entry, expected) in [
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "git"]}), true),
+            (json!({"command": "cmd.exe", "args": ["/c", "npx.cmd", "git"]}), true),
+            (json!({"command": "NPX.cmd", "args": ["git"]}), true),
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "other"]}), false),
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "%GIT%"]}), false),
+            (json!({"command": r"C:\other\npx.cmd", "args": ["git"]}), false),
+        ] {
+            assert_eq!(is_same(&npx[0], &one(entry.clone())[0]), expected, "{entry}");
+        }
     }
 
     #[test]

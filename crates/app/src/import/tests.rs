@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::client::{Client, FileFormat};
+use trunkline_catalog::client::{Client, FileFormat, System};
 use trunkline_catalog::config::{ConfigSource, Rules, load};
 
 use super::discover::Projects;
@@ -12,7 +12,7 @@ use super::{
     FileOwner, ImportRequest, Imported, ImportedServer, Section, Sources, config_text, export,
     import, read_file,
 };
-use crate::install::{Os, UserFolders};
+use crate::install::{UserFolders, user_files};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/testdata/clients")
@@ -212,6 +212,67 @@ fn what_a_client_cannot_say_is_told() {
     assert_eq!(export(FileOwner::Client(Client::ClaudeDesktop), &[busy]).problems.len(), 5);
 }
 
+/// Wherever this test runs: on each system from where the client has its file there.
+#[test]
+fn every_clients_servers_are_found_on_every_system() {
+    let base = std::env::temp_dir().join(format!("trunkline-import-all-{}", std::process::id()));
+    for system in System::ALL {
+        let home = base.join(format!("{system:?}"));
+        let folders = UserFolders::in_home(system, &home);
+        for owner in FileOwner::clients() {
+            let file = user_files(owner.spec().unwrap(), &folders).swap_remove(0);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            // As an editor on Windows leaves it.
+            let text = format!("\u{FEFF}{}", sample(owner).replace('\n', "\r\n"));
+            std::fs::write(file, text).unwrap();
+        }
+        let request = ImportRequest {
+            sources: Sources::Clients(FileOwner::clients()),
+            project: "site".into(),
+            projects: Projects::This,
+            taken: Vec::new(),
+            folders,
+        };
+        let report = import(&request).unwrap();
+        for owner in FileOwner::clients() {
+            let of_owner = report.parts.iter().filter(|part| part.owner == owner);
+            let names: Vec<&str> = of_owner
+                .flat_map(|part| part.servers.iter().map(|server| server.name.as_str()))
+                .collect();
+            let expected = read(owner, &sample(owner)).servers;
+            let expected: Vec<&str> = expected.iter().map(|server| server.name.as_str()).collect();
+            assert!(!expected.is_empty(), "{owner}");
+            assert_eq!(names, expected, "{owner} {system:?}");
+        }
+    }
+    std::fs::remove_dir_all(&base).unwrap();
+}
+
+/// What a config of Windows puts around programs that are scripts is not needed anywhere else.
+#[test]
+fn servers_behind_the_shell_of_windows_are_taken_without_it() {
+    let text = r#"{"mcpServers": {
+        "git": {"command": "cmd", "args": ["/c", "npx", "-y", "git-mcp", "C:\\Users\\me\\$repo"]},
+        "docs": {"command": "C:\\Windows\\System32\\cmd.exe", "args": ["/d", "/s", "/c", "uvx docs-mcp"]},
+        "odd": {"command": "cmd", "args": ["/c", "npx", "-y", "odd", "%USERPROFILE%"]},
+        "ours": {"command": "cmd", "args": ["/c", "npx", "-y", "trunkline"]}}}"#;
+    let imported = read(FileOwner::Client(Client::ClaudeDesktop), text);
+    let lines: Vec<Value> = imported
+        .servers
+        .iter()
+        .map(|it| json!([it.name, it.entry["command"], it.entry["args"]]))
+        .collect();
+    assert_eq!(
+        Value::from(lines),
+        json!([
+            ["git", "npx", ["-y", "git-mcp", r"C:\Users\me\$repo"]],
+            ["docs", "uvx", ["docs-mcp"]],
+            ["odd", "cmd", ["/c", "npx", "-y", "odd", "%USERPROFILE%"]],
+        ])
+    );
+    assert!(imported.problems[0].left_out, "{:?}", imported.problems);
+}
+
 #[test]
 fn the_files_of_all_clients_are_found() {
     let home = std::env::temp_dir().join(format!("trunkline-import-{}", std::process::id()));
@@ -245,13 +306,7 @@ fn the_files_of_all_clients_are_found() {
         project: "site".into(),
         projects: Projects::This,
         taken: Vec::new(),
-        folders: UserFolders {
-            os: Os::Linux,
-            home: Some(home.clone()),
-            variables: Vec::new(),
-            current_dir: home.clone(),
-            inherited: Vec::new(),
-        },
+        folders: UserFolders::in_home(System::Linux, &home),
     };
     let report = import(&request).unwrap();
     let counts: Vec<_> = report

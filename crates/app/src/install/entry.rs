@@ -7,6 +7,7 @@ use trunkline_catalog::client::{Client, ENTRY, EntryWords, EnvPolicy, Literal};
 
 use super::error::InstallError;
 use super::request::{EntryTarget, InstallRequest, Launch};
+use super::wrapper::{program_name, unwrapped};
 
 #[derive(Debug)]
 pub(crate) struct OurEntry {
@@ -246,9 +247,7 @@ pub(crate) fn flag_value<'e>(entry: &'e Value, flag: &str) -> Option<&'e str> {
 /// Whether an entry of a client's file starts this program, by its name.
 pub(crate) fn starts_trunkline(entry: &Value) -> bool {
     let command = started(entry).unwrap_or_default();
-    // also a Windows path, read on any system
-    let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
-    matches!(program, "trunkline" | "trunkline.exe")
+    program_name(command) == "trunkline"
 }
 
 /// Whether an entry is one that `install` writes: it starts Trunkline, or has the address of a `serve`.
@@ -275,16 +274,16 @@ fn address_in(entry: &Map<String, Value>) -> Option<&str> {
 /// Whether an entry starts this program directly or through npm, or connects to a `serve`. One that goes
 /// through npm is not ours to rewrite, but no server to put behind Trunkline either.
 pub(crate) fn leads_to_trunkline(entry: &Value) -> bool {
-    let runner = started(entry).unwrap_or_default();
-    let runner = runner.rsplit(['/', '\\']).next().unwrap_or(runner);
-    let mut args = arguments(entry).into_iter().filter(|arg| !arg.starts_with('-'));
-    let package = match runner.trim_end_matches(".cmd") {
+    let (command, args) = unwrapped(started(entry).unwrap_or_default(), arguments(entry));
+    let runner = program_name(command);
+    let mut args = args.into_iter().filter(|arg| !arg.starts_with('-'));
+    let package = match runner.as_str() {
         "npx" | "bunx" | "pnpx" => args.next(),
         "npm" | "pnpm" | "yarn" => args.nth(1),
         _ => None,
     };
     let is_ours = |package: &str| package.split('@').next() == Some("trunkline");
-    starts_trunkline(entry) || has_serve_address(entry) || package.is_some_and(is_ours)
+    runner == "trunkline" || has_serve_address(entry) || package.is_some_and(is_ours)
 }
 
 /// The arguments without these flags and their values.
@@ -348,9 +347,10 @@ fn as_text(path: PathBuf) -> Result<String, InstallError> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use trunkline_catalog::client::System;
 
     use super::*;
-    use crate::install::request::{Os, UserFolders};
+    use crate::install::request::UserFolders;
 
     fn entry(client: Client, variables: &[&str]) -> OurEntry {
         let way = EntryWay::Command {
@@ -411,13 +411,9 @@ mod tests {
 
     #[test]
     fn what_servers_inherit_is_named_where_the_client_would_hold_it_back() {
-        let home = PathBuf::from("/home/me");
         let folders = UserFolders {
-            os: Os::Linux,
-            home: Some(home.clone()),
-            variables: Vec::new(),
-            current_dir: home,
             inherited: ["PATH", "HTTPS_PROXY", "XDG_RUNTIME_DIR"].map(str::to_owned).to_vec(),
+            ..UserFolders::in_home(System::Linux, Path::new("/home/me"))
         };
         for (client, expected) in [
             (Client::Codex, json!(["A", "HTTPS_PROXY", "XDG_RUNTIME_DIR"])),
@@ -497,6 +493,8 @@ mod tests {
             (json!({"command": "/x/trunkline"}), true),
             (json!({"command": "trunkline", "args": []}), true),
             (json!({"command": r"C:\tools\trunkline.exe"}), true),
+            (json!({"command": r"C:\Tools\Trunkline.EXE"}), true),
+            (json!({"command": "cmd", "args": ["/c", r"C:\tools\trunkline.exe"]}), false),
             (json!({"cmd": "/x/trunkline"}), true),
             (json!({"transport": {"type": "stdio", "command": "/x/trunkline"}}), true),
             (json!({"command": "npx", "args": ["trunkline"]}), false),
@@ -522,6 +520,10 @@ mod tests {
             (json!({"command": "npx", "args": ["-y", "other", "trunkline"]}), false),
             (json!({"command": "npx", "args": ["trunkline-x"]}), false),
             (json!({"command": "echo", "args": ["trunkline"]}), false),
+            (json!({"command": r"C:\nodejs\npx.CMD", "args": ["trunkline"]}), true),
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "trunkline"]}), true),
+            (json!({"command": "cmd", "args": ["/c", r"C:\tools\trunkline.exe"]}), true),
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "git"]}), false),
             (json!({"command": ["npx", "-y", "trunkline"]}), true),
             (json!({"httpUrl": "http://h:3006/mcp/for/gemini"}), true),
             (json!({"uri": "https://h/mcp/for/zed?x=1"}), true),

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trunkline_catalog::client::{Client, ConfigFile, FileFormat, FilePath, PathBase};
+use trunkline_catalog::client::{CandidatePath, Client, ConfigFile, FileFormat, UserPaths};
 
 use super::error::InstallError;
-use super::request::{EntryTarget, Os, UserFolders};
+use super::request::{EntryTarget, UserFolders};
 
 /// The spot our entry goes to.
 #[derive(Debug, Clone)]
@@ -61,162 +61,116 @@ fn user_file(spec: &ConfigFile, folders: &UserFolders) -> Option<PathBuf> {
 
 /// Every file of the user that the client may have had, the newest place first.
 pub(crate) fn user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBuf> {
-    let paths = match folders.os {
-        Os::Linux => spec.paths.linux,
-        Os::Mac => spec.paths.mac,
-        Os::Windows => spec.paths.windows,
-    };
-    let mut files = Vec::new();
-    for path in paths {
-        let Some(base) = folders.base(path.base) else { continue };
-        let file = base.join(path.path);
-        // The client itself looks nowhere else then.
-        if matches!(path.base, PathBase::Variable(_) | PathBase::Package(_)) {
-            return vec![file];
+    let mut files: Vec<PathBuf> = Vec::new();
+    for candidate in folders.paths(|user| user.candidates(&spec.paths)) {
+        let mut there = on_disk(&candidate).into_iter();
+        if candidate.is_only {
+            match there.next() {
+                // The client itself looks nowhere else then.
+                Some(file) => return vec![file],
+                None => continue,
+            }
         }
-        files.push(file);
+        let new: Vec<PathBuf> = there.filter(|file| !files.contains(file)).collect();
+        files.extend(new);
     }
     files
 }
 
 /// The further files that `import` reads, with each `*` filled in.
 pub(crate) fn more_user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBuf> {
-    let found = |path: &FilePath| Some(expand(&folders.base(path.base)?, path.path));
-    spec.paths.also_read.iter().filter_map(found).flatten().collect()
+    folders.paths(|user| user.also_read(&spec.paths)).iter().flat_map(on_disk).collect()
 }
 
-fn expand(base: &Path, path: &str) -> Vec<PathBuf> {
-    let Some((before, after)) = path.split_once("/*/") else {
-        return vec![base.join(path)];
-    };
-    subfolders(&base.join(before)).into_iter().map(|folder| folder.join(after)).collect()
+/// The paths that a candidate stands for.
+fn on_disk(candidate: &CandidatePath) -> Vec<PathBuf> {
+    if candidate.needs.as_ref().is_some_and(|folder| !folder.is_dir()) {
+        return Vec::new();
+    }
+    let mut found = vec![PathBuf::new()];
+    for part in &candidate.pattern {
+        found = match part.to_str().and_then(|part| part.strip_suffix('*')) {
+            Some(start) => found.iter().flat_map(|folder| subfolders(folder, start)).collect(),
+            None => found.iter().map(|folder| folder.join(part)).collect(),
+        };
+    }
+    found
 }
 
-fn subfolders(folder: &Path) -> Vec<PathBuf> {
+/// The folders in this one whose names begin so, sorted.
+fn subfolders(folder: &Path, start: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|it| it.path()).filter(|it| it.is_dir()).collect();
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(start) && path.is_dir()
+    };
+    let mut found: Vec<PathBuf> = entries.map(|it| it.path()).filter(is_it).collect();
     found.sort();
     found
 }
 
 impl UserFolders {
-    pub(crate) fn xdg_config(&self) -> Option<PathBuf> {
-        // The XDG specification says to ignore a relative one.
-        let given = self.variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        given.or_else(|| Some(self.home.as_deref()?.join(".config")))
+    fn paths<T>(&self, ask: impl FnOnce(&UserPaths<'_>) -> T) -> T {
+        let variable = |name: &str| {
+            let set = self.variables.iter().find(|(known, _)| *known == name);
+            set.map(|(_, folder)| folder.clone())
+        };
+        let (system, home) = (self.system, self.home.as_deref());
+        ask(&UserPaths { system, home, variable: &variable })
     }
-
-    fn variable(&self, name: &str) -> Option<PathBuf> {
-        let set = self.variables.iter().find(|(known, _)| *known == name);
-        set.map(|(_, folder)| folder.clone())
-    }
-
-    fn base(&self, base: PathBase) -> Option<PathBuf> {
-        let home = self.home.as_deref();
-        match (base, self.os) {
-            (PathBase::Home, _) => home.map(Path::to_owned),
-            (PathBase::XdgConfig, _) | (PathBase::Settings, Os::Linux) => self.xdg_config(),
-            (PathBase::Settings, Os::Mac) => Some(home?.join("Library/Application Support")),
-            (PathBase::Settings, Os::Windows) => {
-                self.variable("APPDATA").or_else(|| Some(home?.join("AppData/Roaming")))
-            }
-            (PathBase::Variable(name), _) => self.variable(name),
-            (PathBase::Package(prefix), _) => {
-                let packages = subfolders(&self.variable("LOCALAPPDATA")?.join("Packages"));
-                let is_it = |folder: &PathBuf| {
-                    folder.file_name().is_some_and(|it| it.to_string_lossy().starts_with(prefix))
-                };
-                packages.into_iter().find(is_it)
-            }
-        }
-    }
-}
-
-/// Every variable that says where a client's file is.
-pub(crate) fn path_variables() -> Vec<&'static str> {
-    let mut names = vec!["XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA"];
-    for (_, spec) in Client::with_config() {
-        for path in [spec.paths.linux, spec.paths.mac, spec.paths.windows].into_iter().flatten() {
-            match path.base {
-                PathBase::Variable(name) if !names.contains(&name) => names.push(name),
-                _ => {}
-            }
-        }
-    }
-    names
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use trunkline_catalog::client::System;
+
     use super::*;
 
-    fn folders(os: Os) -> UserFolders {
-        UserFolders {
-            os,
-            home: Some("/h".into()),
-            variables: vec![("APPDATA", "/h/AppData/Roaming".into())],
-            current_dir: "/work".into(),
-            inherited: Vec::new(),
+    /// A folder with these folders in it.
+    fn home(folders: &[&str]) -> PathBuf {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("trunkline-location-{}-{count}", std::process::id());
+        let home = std::env::temp_dir().join(name);
+        for folder in folders {
+            fs::create_dir_all(home.join(folder)).unwrap();
         }
+        home
     }
 
-    fn file(client: Client, folders: &UserFolders) -> Option<PathBuf> {
-        user_file(client.config()?, folders)
-    }
-
-    #[test]
-    fn every_client_has_its_file_on_every_system() {
-        let mac = "/h/Library/Application Support";
-        let win = "/h/AppData/Roaming";
-        let table = [
-            (
-                Client::ClaudeDesktop,
-                Os::Linux,
-                "/h/.config/Claude/claude_desktop_config.json".into(),
-            ),
-            (Client::ClaudeDesktop, Os::Mac, format!("{mac}/Claude/claude_desktop_config.json")),
-            (
-                Client::ClaudeDesktop,
-                Os::Windows,
-                format!("{win}/Claude/claude_desktop_config.json"),
-            ),
-            (Client::ClaudeCode, Os::Linux, "/h/.claude.json".into()),
-            (Client::Cursor, Os::Mac, "/h/.cursor/mcp.json".into()),
-            (Client::VsCode, Os::Linux, "/h/.config/Code/User/mcp.json".into()),
-            (Client::VsCode, Os::Mac, format!("{mac}/Code/User/mcp.json")),
-            (Client::VsCode, Os::Windows, format!("{win}/Code/User/mcp.json")),
-            (Client::Zed, Os::Linux, "/h/.config/zed/settings.json".into()),
-            (Client::Zed, Os::Mac, "/h/.config/zed/settings.json".into()),
-            (Client::Zed, Os::Windows, format!("{win}/Zed/settings.json")),
-            (Client::Codex, Os::Linux, "/h/.codex/config.toml".into()),
-            (Client::Gemini, Os::Linux, "/h/.gemini/settings.json".into()),
-            (Client::Windsurf, Os::Linux, "/h/.codeium/windsurf/mcp_config.json".into()),
-            (Client::Cline, Os::Mac, "/h/.cline/data/settings/cline_mcp_settings.json".into()),
-            (Client::Goose, Os::Linux, "/h/.config/goose/config.yaml".into()),
-            (Client::Goose, Os::Mac, "/h/.config/goose/config.yaml".into()),
-            (Client::Goose, Os::Windows, format!("{win}/Block/goose/config/config.yaml")),
-        ];
-        for (client, os, expected) in table {
-            assert_eq!(file(client, &folders(os)), Some(PathBuf::from(expected)), "{client}");
-        }
-        assert_eq!(file(Client::OpenAi, &folders(Os::Linux)), None);
+    fn chosen(system: System, client: Client, folders: &[&str]) -> String {
+        let home = home(folders);
+        let chosen = user_file(client.config().unwrap(), &UserFolders::in_home(system, &home));
+        drop(fs::remove_dir_all(&home));
+        chosen.unwrap().strip_prefix(&home).unwrap().display().to_string()
     }
 
     #[test]
-    fn the_clients_own_variables_move_the_file() {
-        let mut folders = folders(Os::Linux);
-        folders.variables =
-            [("XDG_CONFIG_HOME", "/x"), ("CLAUDE_CONFIG_DIR", "/c"), ("CODEX_HOME", "/o")]
-                .map(|(name, folder)| (name, folder.into()))
-                .to_vec();
-        let file = |client| file(client, &folders).unwrap().display().to_string();
-        assert_eq!(file(Client::ClaudeDesktop), "/x/Claude/claude_desktop_config.json");
-        assert_eq!(file(Client::VsCode), "/x/Code/User/mcp.json");
-        assert_eq!(file(Client::Zed), "/x/zed/settings.json");
-        assert_eq!(file(Client::ClaudeCode), "/c/.claude.json");
-        assert_eq!(file(Client::Codex), "/o/config.toml");
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
-            assert!(path_variables().contains(&name), "{name}");
+    fn who_has_only_the_insiders_build_has_its_file_there() {
+        for (system, settings) in [
+            (System::Linux, ".config"),
+            (System::Mac, "Library/Application Support"),
+            (System::Windows, "AppData/Roaming"),
+        ] {
+            let stable = format!("{settings}/Code/User");
+            let insiders = format!("{settings}/Code - Insiders/User");
+            let chosen = |folders: &[&str]| chosen(system, Client::VsCode, folders);
+            assert_eq!(chosen(&[&insiders]), format!("{insiders}/mcp.json"));
+            assert_eq!(chosen(&[&stable, &insiders]), format!("{stable}/mcp.json"));
+            assert_eq!(chosen(&[]), format!("{stable}/mcp.json"));
         }
+    }
+
+    #[test]
+    fn the_package_of_the_windows_app_is_found_by_the_start_of_its_name() {
+        let packages = "AppData/Local/Packages";
+        let package = format!("{packages}/Claude_pzs8sxrjxfjjc");
+        let file = "Claude/claude_desktop_config.json";
+        let chosen = |folders: &[&str]| chosen(System::Windows, Client::ClaudeDesktop, folders);
+        assert_eq!(chosen(&[&package]), format!("{package}/LocalCache/Roaming/{file}"));
+        let other = format!("{packages}/NotClaude_x");
+        assert_eq!(chosen(&[&other]), format!("AppData/Roaming/{file}"));
     }
 }

@@ -17,6 +17,7 @@ mod request;
 mod restore;
 mod run;
 mod uninstall;
+mod wrapper;
 
 pub(crate) use apply::{Access, CurrentFile, WriteOutcome};
 pub(crate) use backup::Backup;
@@ -25,14 +26,13 @@ pub(crate) use entry::{
     OurEntry, arguments, flag_value, is_our_entry, leads_to_trunkline, started, starts_trunkline,
 };
 pub(crate) use error::InstallError;
-pub(crate) use location::{
-    ConfigLocation, locate, location_of, more_user_files, path_variables, user_files,
-};
+pub(crate) use location::{ConfigLocation, locate, location_of, more_user_files, user_files};
 pub(crate) use plan::{as_error, plan};
-pub(crate) use request::{EntryTarget, InstallRequest, Launch, Os, UserFolders};
+pub(crate) use request::{EntryTarget, InstallRequest, Launch, UserFolders, this_system};
 pub(crate) use restore::{Extent, kept, restore};
 pub(crate) use run::{ATTEMPTS, run};
 pub(crate) use uninstall::uninstall;
+pub(crate) use wrapper::{program_name, unwrapped};
 
 /// JSON as people write it.
 pub(crate) const COMMENTED: FileFormat = FileFormat::Json(Dialect::Comments);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
-use trunkline_catalog::client::Client;
+use trunkline_catalog::client::{Client, System};
 
 /// Everything `install` knows: it reads neither the environment nor the clock itself.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub(crate) struct EntryTarget {
 /// Where the user's files are.
 #[derive(Debug, Clone)]
 pub(crate) struct UserFolders {
-    pub(crate) os: Os,
+    pub(crate) system: System,
     pub(crate) home: Option<PathBuf>,
     /// The variables that name folders and are set, such as `XDG_CONFIG_HOME` and `CODEX_HOME`.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
@@ -80,23 +80,14 @@ pub(crate) struct UserFolders {
     pub(crate) inherited: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Os {
-    Linux,
-    Mac,
-    Windows,
-}
-
-impl Os {
-    /// The system this program was built for; every other Unix keeps its files as Linux does.
-    pub(crate) const fn current() -> Self {
-        if cfg!(windows) {
-            Self::Windows
-        } else if cfg!(target_os = "macos") {
-            Self::Mac
-        } else {
-            Self::Linux
-        }
+/// The system this program was built for; every other Unix keeps its files as Linux does.
+pub(crate) const fn this_system() -> System {
+    if cfg!(windows) {
+        System::Windows
+    } else if cfg!(target_os = "macos") {
+        System::Mac
+    } else {
+        System::Linux
     }
 }
 
@@ -105,5 +96,19 @@ impl UserFolders {
     /// works when a link is moved on to a newer version.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.current_dir.join(path).components().collect()
+    }
+
+    /// A user of any system whose home is this folder, as tests have it.
+    #[cfg(test)]
+    pub(crate) fn in_home(system: System, home: &Path) -> Self {
+        let variables = match system {
+            System::Linux | System::Mac => Vec::new(),
+            System::Windows => vec![
+                ("APPDATA", home.join("AppData/Roaming")),
+                ("LOCALAPPDATA", home.join("AppData/Local")),
+            ],
+        };
+        let (home, current_dir) = (Some(home.to_owned()), home.to_owned());
+        Self { system, home, variables, current_dir, inherited: Vec::new() }
     }
 }

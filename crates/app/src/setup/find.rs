@@ -72,6 +72,9 @@ fn find_client(
     let owner = FileOwner::Client(client);
     let mut others = Vec::new();
     for file in more_user_files(main.spec, folders) {
+        if file == main.file {
+            continue;
+        }
         let current = CurrentFile::read(&file)?;
         let (Some(text), Some(location)) = (current.content(), location_of(client, &file, None))
         else {

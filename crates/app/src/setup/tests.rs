@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
-use trunkline_catalog::client::Client;
+use trunkline_catalog::client::{Client, FileFormat, System};
 
 use super::apply::apply_with;
 use super::plan::SetupPlan;
 use super::record::{self, SetupLock, record_file};
 use super::undo::Undone;
 use super::{ListedTools, SetupRequest, apply, estimated, find, plan, undo};
-use crate::install::{CurrentFile, Os, UserFolders};
+use crate::install::{CurrentFile, UserFolders, user_files};
 
 struct Home(PathBuf);
 
@@ -61,11 +61,8 @@ impl Home {
             separate: false,
             project: None,
             folders: UserFolders {
-                os: Os::Linux,
-                home: Some(self.0.clone()),
-                variables: Vec::new(),
                 current_dir: self.0.join("work"),
-                inherited: Vec::new(),
+                ..UserFolders::in_home(System::Linux, &self.0)
             },
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
         }
@@ -190,6 +187,51 @@ fn each_server_is_there_once_and_every_byte_comes_back() {
     assert!(
         undo(&home.request().config, &home.request().folders, UNIX_EPOCH, false).unwrap().is_none()
     );
+}
+
+/// Wherever this test runs: every client of each system, in files as editors of Windows leave them.
+#[test]
+fn a_setup_of_every_client_is_undone_to_the_byte_on_every_system() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/testdata/clients");
+    for system in System::ALL {
+        let home = Home::new();
+        let mut request = home.request();
+        request.folders = UserFolders::in_home(system, &home.0);
+        for (client, spec) in Client::with_config() {
+            let extension = match spec.format {
+                FileFormat::Json(_) => "json",
+                FileFormat::Toml => "toml",
+                FileFormat::Yaml => "yaml",
+            };
+            let sample = samples.join(format!("{client}.{extension}"));
+            let text = std::fs::read_to_string(sample).unwrap().replace('\n', "\r\n");
+            let file = user_files(spec, &request.folders).swap_remove(0);
+            home.put(file.to_str().unwrap(), &format!("\u{FEFF}{text}"));
+        }
+        let before = home.all();
+        let plan = home.plan(&request);
+        assert!(plan.unreadable.is_empty(), "{system:?}: {:?}", plan.unreadable);
+        assert_eq!(plan.files.len(), Client::with_config().count(), "{system:?}");
+        let applied = apply(&plan, request.now).unwrap();
+        assert!(applied.failed.is_empty() && applied.overtaken.is_empty(), "{applied:?}");
+        assert!(home.plan(&request).is_done(), "{system:?}");
+        let undone = undo(&request.config, &request.folders, request.now, false).unwrap().unwrap();
+        assert!(undone.left.is_empty() && undone.servers_only.is_empty(), "{undone:?}");
+        assert_eq!(home.all(), before, "{system:?}");
+    }
+}
+
+/// The Insiders build is not the stable one: each has its file, and each is written once.
+#[test]
+fn who_has_only_the_insiders_build_is_set_up_there() {
+    let home = Home::new();
+    let file = ".config/Code - Insiders/User/mcp.json";
+    home.put(file, "{\"servers\": {\"a\": {\"command\": \"x\"}}}\n");
+    let plan = home.setup();
+    assert_eq!(plan.files.len(), 1);
+    assert!(home.text(file).contains("--for") && !home.text(file).contains("\"x\""));
+    home.undo();
+    assert_eq!(home.text(file), "{\"servers\": {\"a\": {\"command\": \"x\"}}}\n");
 }
 
 #[test]

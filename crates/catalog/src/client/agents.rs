@@ -63,7 +63,10 @@ pub(super) static QWEN: ClientSpec = ClientSpec {
         too_long: Fate::Rewritten,
     },
     config: Some(ConfigFile {
-        paths: everywhere(&[home(".qwen/settings.json")]),
+        paths: everywhere(&[
+            in_variable("QWEN_HOME", "settings.json"),
+            home(".qwen/settings.json"),
+        ]),
         project: Some(".qwen/settings.json"),
         entry: GEMINI_WORDS,
         variables: Variables::Shell,
@@ -128,7 +131,8 @@ pub(super) static AMP: ClientSpec = ClientSpec {
         ..REFUSED
     },
     config: Some(ConfigFile {
-        paths: everywhere(&[xdg_config("amp/settings.json")]),
+        // on Windows as well [V]
+        paths: everywhere(&[xdg_config("amp/settings.json"), xdg_config("amp/settings.jsonc")]),
         project: Some(".amp/settings.json"),
         key: "amp.mcpServers", // one name with a dot in it, not a path [V]
         entry: EntryWords {
@@ -158,10 +162,14 @@ pub(super) static CRUSH: ClientSpec = ClientSpec {
     config: Some(ConfigFile {
         paths: Paths {
             windows: &[
+                in_variable("CRUSH_GLOBAL_CONFIG", "crush.json"),
                 in_variable("LOCALAPPDATA", "crush/crush.json"),
                 home("AppData/Local/crush/crush.json"),
             ],
-            ..everywhere(&[xdg_config("crush/crush.json")])
+            ..everywhere(&[
+                in_variable("CRUSH_GLOBAL_CONFIG", "crush.json"),
+                xdg_config("crush/crush.json"),
+            ])
         },
         project: Some(".crush.json"),
         key: "mcp",

@@ -86,7 +86,8 @@ pub(super) static LM_STUDIO: ClientSpec = ClientSpec {
     },
     started_from: StartedFrom::Desktop,
     config: Some(ConfigFile {
-        paths: everywhere(&[home(".lmstudio/mcp.json")]),
+        // the second where an older version made the folder (lmstudio-bug-tracker#1371)
+        paths: everywhere(&[home(".lmstudio/mcp.json"), home(".cache/lm-studio/mcp.json")]),
         entry: EntryWords { timeout: Some(MILLISECONDS), ..COMMON },
         next: "LM Studio reads the file at once; switch the server on in the Program tab",
         ..FILE

@@ -105,6 +105,11 @@ pub(super) const fn settings(path: &'static str) -> FilePath {
     FilePath { base: PathBase::Settings, path }
 }
 
+/// In a program's own folder, if the program has made it.
+pub(super) const fn of_program(folder: &'static str, path: &'static str) -> FilePath {
+    FilePath { base: PathBase::Program(folder), path }
+}
+
 pub(super) const fn xdg_config(path: &'static str) -> FilePath {
     FilePath { base: PathBase::XdgConfig, path }
 }

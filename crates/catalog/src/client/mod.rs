@@ -3,11 +3,13 @@
 mod agents;
 mod apps;
 mod defaults;
+mod paths;
 mod spec;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub use paths::{CandidatePath, System, UserPaths, path_variables};
 pub use spec::{
     Alphabet, Budget, ClientSpec, ConfigFile, EntryWords, EnvPolicy, Fate, FileFormat, FilePath,
     HeaderVariables, Literal, NameRules, NamedVariables, PathBase, Paths, RemoteWords, StartedFrom,

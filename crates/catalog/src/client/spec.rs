@@ -119,6 +119,8 @@ pub enum PathBase {
     /// Where desktop programs keep their settings: [`PathBase::XdgConfig`],
     /// `~/Library/Application Support` or `%APPDATA%`.
     Settings,
+    /// A program's own folder in [`PathBase::Settings`]. The path counts only if it is there.
+    Program(&'static str),
     /// The folder this variable names. When it is set, no other path counts.
     Variable(&'static str),
     /// The first folder of this prefix in `%LOCALAPPDATA%\Packages`. When there is one, no other

@@ -8,8 +8,8 @@ use super::agents::{AMP, COPILOT, CRUSH, OPENCODE, QWEN};
 use super::apps::{CONTINUE, KIRO, LM_STUDIO};
 use super::defaults::{
     CLIENT, COMMON, FILE, GEMINI_WORDS, LETTER_FIRST, MILLISECONDS, REFUSED, REMOTE, REWRITTEN,
-    SECONDS, STRICT, TYPED, WORD, WORD_AND_DASH, everywhere, home, in_variable, settings,
-    xdg_config,
+    SECONDS, STRICT, TYPED, WORD, WORD_AND_DASH, everywhere, home, in_variable, of_program,
+    settings, xdg_config,
 };
 use super::spec::{
     Alphabet, Budget, ClientSpec, ConfigFile, EntryWords, EnvPolicy, Fate, FileFormat, FilePath,
@@ -158,10 +158,16 @@ static VS_CODE: ClientSpec = ClientSpec {
         paths: Paths {
             also_read: &[
                 settings("Code/User/profiles/*/mcp.json"),
+                settings("Code/User/mcp.json"),
                 settings("Code - Insiders/User/mcp.json"),
                 settings("Code - Insiders/User/profiles/*/mcp.json"),
             ],
-            ..everywhere(&[settings("Code/User/mcp.json")])
+            // who has Insiders only has its file there
+            ..everywhere(&[
+                of_program("Code", "User/mcp.json"),
+                of_program("Code - Insiders", "User/mcp.json"),
+                settings("Code/User/mcp.json"),
+            ])
         },
         project: Some(".vscode/mcp.json"),
         key: "servers",
@@ -327,7 +333,10 @@ static GEMINI: ClientSpec = ClientSpec {
         too_long: Fate::Rewritten,
     },
     config: Some(ConfigFile {
-        paths: everywhere(&[home(".gemini/settings.json")]),
+        paths: everywhere(&[
+            in_variable("GEMINI_CLI_HOME", ".gemini/settings.json"),
+            home(".gemini/settings.json"),
+        ]),
         project: Some(".gemini/settings.json"),
         entry: GEMINI_WORDS,
         variables: Variables::Shell,
@@ -353,10 +362,15 @@ static GOOSE: ClientSpec = ClientSpec {
     },
     config: Some(ConfigFile {
         paths: Paths {
-            linux: &[xdg_config("goose/config.yaml")],
-            mac: &[home(".config/goose/config.yaml")],
-            windows: &[settings("Block/goose/config/config.yaml")],
-            also_read: &[],
+            // on macOS as on Linux [S]
+            windows: &[
+                in_variable("GOOSE_PATH_ROOT", "config/config.yaml"),
+                settings("Block/goose/config/config.yaml"),
+            ],
+            ..everywhere(&[
+                in_variable("GOOSE_PATH_ROOT", "config/config.yaml"),
+                xdg_config("goose/config.yaml"),
+            ])
         },
         format: FileFormat::Yaml,
         key: "extensions",
@@ -408,6 +422,9 @@ static CLINE: ClientSpec = ClientSpec {
             home(".cline/mcp.json"),
             settings(
                 "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+            settings(
+                "Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
             ),
         ]),
         entry: EntryWords {

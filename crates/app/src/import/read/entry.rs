@@ -9,6 +9,7 @@ use super::transport::{ServerKind, server_kind};
 use crate::import::owner::FileOwner;
 use crate::import::variables::{VariableContext, ours};
 use crate::import::words;
+use crate::install::unwrapped;
 
 type JsonObject = Map<String, Value>;
 
@@ -86,11 +87,14 @@ impl Reading<'_> {
         self.drop_keys(&[words::url(own), words::headers(own)].concat());
         let command = self.take(&words::command(own));
         let command = command.as_ref().and_then(Value::as_str).ok_or("`command` is no text")?;
+        let given = self.take(&["args"]);
+        let listed = given.as_ref().and_then(Value::as_array).into_iter().flatten();
+        let listed: Vec<String> = listed.filter_map(plain).collect();
+        let (command, args) = unwrapped(command, listed.iter().map(String::as_str).collect());
         let command = self.ours(command);
         self.put("command", command.into());
-        if let Some(args) = self.take(&["args"]) {
-            let args = args.as_array().into_iter().flatten().filter_map(plain);
-            let args: Vec<Value> = args.map(|arg| self.ours(&arg).into()).collect();
+        if given.is_some() {
+            let args: Vec<Value> = args.into_iter().map(|arg| self.ours(arg).into()).collect();
             self.put("args", args.into());
         }
         let env = self.take(&words::env(own));

@@ -1,7 +1,7 @@
 //! One row for each client: its file, its key, and what the client reads there afterwards.
 
 use serde_json::{Value, json};
-use trunkline_catalog::client::{Client, FileFormat};
+use trunkline_catalog::client::{Client, FileFormat, System};
 
 use super::kit::{Home, parsed, run};
 use crate::install::error::InstallError;
@@ -226,7 +226,7 @@ fn a_set_of_name_rules_has_no_file_to_install_into() {
 fn the_packaged_windows_app_is_preferred() {
     let home = Home::new();
     let mut request = home.request(Client::ClaudeDesktop);
-    request.folders.os = crate::install::Os::Windows;
+    request.folders.system = System::Windows;
     request.folders.variables = vec![("LOCALAPPDATA", home.path.join("Local"))];
     std::fs::create_dir_all(home.path.join("Local/Packages/Claude_pzs8sxrjxfjjc")).unwrap();
     let file = run(&request).unwrap().file;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
-use trunkline_catalog::client::Client;
+use trunkline_catalog::client::{Client, System};
 
 use crate::install::error::InstallError;
 use crate::install::report::InstallReport;
-use crate::install::{EntryTarget, InstallRequest, Launch, Os, UserFolders, run as install};
+use crate::install::{EntryTarget, InstallRequest, Launch, UserFolders, run as install};
 
 /// A home directory that is removed again.
 pub(super) struct Home {
@@ -46,13 +46,7 @@ impl Home {
                 flags: Vec::new(),
             },
             executable: "/opt/bin/trunkline".into(),
-            folders: UserFolders {
-                os: Os::Linux,
-                home: Some(self.path.clone()),
-                variables: Vec::new(),
-                current_dir: self.path.clone(),
-                inherited: Vec::new(),
-            },
+            folders: UserFolders::in_home(System::Linux, &self.path),
             // 2026-11-15 10:00:00 UTC
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
         }

@@ -5,3 +5,4 @@ mod clients;
 mod files;
 mod kit;
 mod leaving;
+mod systems;
