@@ -44,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom, cycles, sizes
                of types, words (tidy --bless: shrink the list of exceptions)
-  dist         the packages that are shipped, in release (dist --help)
+  dist         the packages that are shipped, in release (dist --help); dist musl: only static programs
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
   first-hour   the first hour of a new user with Claude Code, Codex and ten real servers, in release:

@@ -4,70 +4,42 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::file::{self, DATA, PROGRAM};
-use super::{Dist, Haste, programs};
+use super::programs::{Programs, output};
+use super::tree::{self, Family};
+use super::{Dist, Haste};
 use crate::run;
 
-pub(super) fn pack(dist: &Dist) -> Result<Vec<PathBuf>, String> {
-    let tree = dist.out.join("deb");
-    furnish(dist, &tree)?;
-    let arch = dist.programs.debian_arch();
-    let package = dist.out.join(format!("trunkline_{}_{arch}.deb", dist.programs.version));
+pub(super) fn pack(dist: &Dist, programs: &Programs) -> Result<PathBuf, String> {
+    let tree = dist.out.join("deb").join(programs.platform.to_string());
+    tree::furnish(dist, programs, &tree, Family::Debian)?;
+    let packaging = file::root().join("packaging/debian");
+    let copyright = tree.join("usr/share/doc/trunkline/copyright");
+    file::copy(&packaging.join("copyright"), &copyright, DATA)?;
+    let control = tree.join("DEBIAN");
+    for script in ["postinst", "prerm", "postrm"] {
+        file::copy(&packaging.join(script), &control.join(script), PROGRAM)?;
+    }
+    file::write(&control.join("conffiles"), format!("{}\n", tree::CONFIG), DATA)?;
+    file::write(&control.join("control"), self::control(programs, &tree.join("usr"))?, DATA)?;
+    let package = dist.out.join(name(programs));
     let mut command = Command::new("dpkg-deb");
     // Files belong to root, whoever packs them.
     let squeeze = if dist.haste == Haste::Much { ["-Zgzip", "-z1"] } else { ["-Zxz", "-z6"] };
     command.arg("--root-owner-group").args(squeeze).arg("--build").arg(&tree).arg(&package);
     run::checked(command.stdout(std::process::Stdio::null()), "dpkg-deb --build")?;
-    Ok(vec![package])
+    Ok(package)
 }
 
-fn furnish(dist: &Dist, tree: &Path) -> Result<(), String> {
-    let (root, usr) = (file::root(), tree.join("usr"));
-    let packaging = root.join("packaging");
-    dist.programs.copy_to(&usr.join("bin"))?;
-    let unit = usr.join("lib/systemd/system/trunkline.service");
-    file::copy(&packaging.join("trunkline.service"), &unit, DATA)?;
-    file::copy(&packaging.join("mcp.json"), &tree.join("etc/trunkline/mcp.json"), DATA)?;
-    for extra in &dist.extras {
-        let to = usr.join(&extra.under_usr);
-        file::copy(&extra.path, &to, DATA)?;
-        if extra.under_usr.contains("/man/") {
-            gzip(&to)?;
-        }
-    }
-    let papers = usr.join("share/doc/trunkline");
-    for page in ["README.md", "LICENSE-MIT"] {
-        file::copy(&root.join(page), &papers.join(page), DATA)?;
-    }
-    // Where they lie in the repository: their links to each other hold.
-    for page in pages(&root.join("docs"))? {
-        let name = page.file_name().unwrap_or_default();
-        file::copy(&page, &papers.join("docs").join(name), DATA)?;
-    }
-    file::copy(&packaging.join("debian/copyright"), &papers.join("copyright"), DATA)?;
-    file::copy(&root.join("CHANGELOG.md"), &papers.join("changelog"), DATA)?;
-    gzip(&papers.join("changelog"))?;
-    let control = tree.join("DEBIAN");
-    for script in ["postinst", "prerm", "postrm"] {
-        let from = packaging.join("debian").join(script);
-        file::copy(&from, &control.join(script), PROGRAM)?;
-    }
-    file::write(&control.join("conffiles"), "/etc/trunkline/mcp.json\n", DATA)?;
-    file::write(&control.join("control"), self::control(dist, &usr)?, DATA)
-}
-
-/// The pages of a folder.
-fn pages(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries =
-        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    Ok(paths.filter(|path| path.extension().is_some_and(|found| found == "md")).collect())
+/// What the package is called.
+pub(super) fn name(programs: &Programs) -> String {
+    format!("trunkline_{}_{}.deb", programs.version, programs.platform.debian())
 }
 
 /// What the package says about itself.
-fn control(dist: &Dist, usr: &Path) -> Result<String, String> {
-    let size = programs::output(Command::new("du").args(["-sk"]).arg(usr))?;
+fn control(programs: &Programs, usr: &Path) -> Result<String, String> {
+    let size = output(Command::new("du").args(["-sk"]).arg(usr))?;
     let size = size.split_whitespace().next().unwrap_or("0").to_owned();
-    let libraries = match dist.programs.glibc()? {
+    let libraries = match programs.glibc()? {
         Some(version) => format!("Depends: libc6 (>= {version}), libgcc-s1\n"),
         None => String::new(),
     };
@@ -86,12 +58,7 @@ fn control(dist: &Dist, usr: &Path) -> Result<String, String> {
          Trunkline starts the MCP servers of a plain mcpServers file, or is told of them over\n \
          REST, and is itself one MCP server: over standard input and output, and over HTTP for\n \
          many clients at once.\n",
-        dist.programs.version,
-        dist.programs.debian_arch(),
+        programs.version,
+        programs.platform.debian(),
     ))
-}
-
-/// Without name and time in it: one file always becomes the same bytes.
-fn gzip(path: &Path) -> Result<(), String> {
-    programs::output(Command::new("gzip").args(["-9", "-n"]).arg(path)).map(drop)
 }

@@ -4,32 +4,41 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Dist;
 use super::file::{self, DATA, PROGRAM};
-use super::programs::NAMES;
-use super::{Dist, programs};
-
-/// The processors that there are packages for, as Node calls them.
-const ARCHES: [&str; 2] = ["x64", "arm64"];
+use super::programs::{NAMES, Programs, output};
 
 const DESCRIPTION: &str = "One MCP endpoint in front of every MCP server you have";
 
 pub(super) fn pack(dist: &Dist) -> Result<Vec<PathBuf>, String> {
     let folder = dist.out.join("npm");
-    let (all, ours) = (folder.join("trunkline"), folder.join(ours(dist)));
+    let mut made = Vec::new();
+    for programs in &dist.programs {
+        let package = folder.join(name(programs));
+        platform(programs, &package)?;
+        made.push(packed(&package, &dist.out)?);
+    }
+    let all = folder.join("trunkline");
     chooser(dist, &all)?;
-    platform(dist, &ours)?;
-    [ours, all].iter().map(|package| packed(package, &dist.out)).collect()
+    made.push(packed(&all, &dist.out)?);
+    Ok(made)
 }
 
-/// The package of this platform.
-pub(super) fn ours(dist: &Dist) -> String {
-    format!("trunkline-linux-{}", dist.programs.node_arch())
+/// The package of a platform, as npm calls it.
+pub(super) fn name(programs: &Programs) -> String {
+    let (system, processor) = programs.platform.node();
+    format!("trunkline-{system}-{processor}")
 }
 
+/// It names the packages of those platforms that there are programs for, and no others.
 fn chooser(dist: &Dist, folder: &Path) -> Result<(), String> {
-    let version = &dist.programs.version;
-    let packages =
-        ARCHES.map(|arch| format!("    \"trunkline-linux-{arch}\": \"{version}\"")).join(",\n");
+    let version = &dist.version;
+    let packages: Vec<String> = dist
+        .programs
+        .iter()
+        .map(|programs| format!("    \"{}\": \"{version}\"", name(programs)))
+        .collect();
+    let packages = packages.join(",\n");
     let programs = NAMES.map(|name| format!("    \"{name}\": \"bin/{name}.js\"")).join(",\n");
     let manifest = format!(
         "{{\n{}  \"bin\": {{\n{programs}\n  }},\n  \"engines\": {{ \"node\": \">=18\" }},\n  \
@@ -46,14 +55,19 @@ fn chooser(dist: &Dist, folder: &Path) -> Result<(), String> {
     licences(folder)
 }
 
-fn platform(dist: &Dist, folder: &Path) -> Result<(), String> {
-    let arch = dist.programs.node_arch();
+fn platform(programs: &Programs, folder: &Path) -> Result<(), String> {
+    let (system, processor) = programs.platform.node();
+    // Static programs run beside any C library.
+    let library = match programs.glibc()? {
+        Some(_) => ",\n  \"libc\": [\"glibc\"]",
+        None => "",
+    };
     let manifest = format!(
-        "{{\n{}  \"os\": [\"linux\"],\n  \"cpu\": [\"{arch}\"],\n  \"libc\": [\"glibc\"]\n}}\n",
-        head(&ours(dist), &dist.programs.version)
+        "{{\n{}  \"os\": [\"{system}\"],\n  \"cpu\": [\"{processor}\"]{library}\n}}\n",
+        head(&name(programs), &programs.version)
     );
     file::write(&folder.join("package.json"), manifest, DATA)?;
-    dist.programs.copy_to(&folder.join("bin"))?;
+    programs.copy_to(&folder.join("bin"))?;
     licences(folder)
 }
 
@@ -75,7 +89,7 @@ fn licences(folder: &Path) -> Result<(), String> {
 fn packed(package: &Path, out: &Path) -> Result<PathBuf, String> {
     let mut command = Command::new("npm");
     command.args(["pack", "--silent", "--pack-destination"]).arg(out).current_dir(package);
-    let said = programs::output(&mut command)?;
+    let said = output(&mut command)?;
     let name = said.lines().last().unwrap_or_default().trim();
     Ok(out.join(name))
 }

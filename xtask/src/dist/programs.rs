@@ -3,49 +3,73 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::file;
-use crate::run;
+use super::platform::Platform;
+use super::{file, musl};
 
 pub(super) const NAMES: [&str; 2] = ["trunkline", "mcp-simple-aggregator"];
 
 pub(super) struct Programs {
     folder: PathBuf,
     pub(super) version: String,
+    pub(super) platform: Platform,
 }
 
 impl Programs {
-    pub(super) fn build() -> Result<Self, String> {
-        run::cargo("build --release --locked --package trunkline --bins")?;
-        Self::find(&file::target().join("release"))
+    /// Static ones, built in release.
+    pub(super) fn build(platform: Platform) -> Result<Self, String> {
+        Self::find(&musl::build(platform, "release")?)
     }
 
-    /// Programs that are there; all of one version.
+    /// Programs that are there, for whatever platform; all of one version.
     pub(super) fn find(folder: &Path) -> Result<Self, String> {
-        let folder = folder.canonicalize();
-        let folder = folder.map_err(|error| format!("no folder with programs: {error}"))?;
-        let mut versions = NAMES.iter().map(|name| {
-            let said = output(Command::new(folder.join(name)).arg("--version"))?;
-            let version = said.trim().strip_prefix(name).map(|rest| rest.trim().to_owned());
-            version.ok_or_else(|| format!("{name} --version says {said:?}"))
-        });
-        let version = versions.next().unwrap_or_else(|| Err("no programs".to_owned()))?;
-        for other in versions {
-            let other = other?;
-            if other != version {
-                return Err(format!("the programs are of {version} and of {other}"));
+        let found = folder.canonicalize();
+        let folder = found
+            .map_err(|error| format!("no folder with programs: {}: {error}", folder.display()))?;
+        let first = ["", ".exe"].map(|end| folder.join(format!("{}{end}", NAMES[0])));
+        let first = first.into_iter().find(|path| path.exists());
+        let first = first.ok_or_else(|| format!("no programs in {}", folder.display()))?;
+        let platform = Platform::of_program(&file::read(&first)?)
+            .ok_or_else(|| format!("{}: for what platform?", first.display()))?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let programs = Self { folder, version, platform };
+        // Of what cannot be run here the sources say the version.
+        if let Some(said) = programs.said_version()? {
+            return Ok(Self { version: said, ..programs });
+        }
+        Ok(programs)
+    }
+
+    /// What the programs say themselves, if they run here.
+    fn said_version(&self) -> Result<Option<String>, String> {
+        let mut said: Option<String> = None;
+        for name in NAMES {
+            let Some(mut program) = self.command(name) else { return Ok(None) };
+            let words = output(program.arg("--version"))?;
+            let version = words.trim().strip_prefix(name).map(|rest| rest.trim().to_owned());
+            let version = version.ok_or_else(|| format!("{name} --version says {words:?}"))?;
+            match &said {
+                Some(other) if *other != version => {
+                    return Err(format!("the programs are of {other} and of {version}"));
+                }
+                _ => said = Some(version),
             }
         }
-        Ok(Self { folder, version })
+        Ok(said)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.join(format!("{name}{}", self.platform.ending()))
+    }
+
+    /// A command that runs it, if this machine can, be it through an emulator.
+    pub(super) fn command(&self, name: &str) -> Option<Command> {
+        started(self.platform, &self.path(name))
     }
 
     /// Puts them into a folder.
     pub(super) fn copy_to(&self, folder: &Path) -> Result<(), String> {
         for name in NAMES {
-            let to = folder.join(name);
+            let to = folder.join(format!("{name}{}", self.platform.ending()));
             file::copy(&self.path(name), &to, file::PROGRAM)?;
             strip(&to);
         }
@@ -54,30 +78,8 @@ impl Programs {
 
     /// What `trunkline` says to these arguments, if it knows them.
     pub(super) fn asked(&self, arguments: &[&str]) -> Option<Vec<u8>> {
-        let output = Command::new(self.path("trunkline")).args(arguments).output().ok()?;
+        let output = self.command("trunkline")?.args(arguments).output().ok()?;
         output.status.success().then_some(output.stdout)
-    }
-
-    pub(super) fn platform(&self) -> String {
-        format!("linux-{}", std::env::consts::ARCH)
-    }
-
-    /// As npm and Node call the processor.
-    pub(super) fn node_arch(&self) -> &'static str {
-        match std::env::consts::ARCH {
-            "x86_64" => "x64",
-            "aarch64" => "arm64",
-            other => other,
-        }
-    }
-
-    /// As Debian calls it.
-    pub(super) fn debian_arch(&self) -> &'static str {
-        match std::env::consts::ARCH {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        }
     }
 
     /// The newest glibc that one of them asks for (`2.34`); `None`: they need none.
@@ -89,13 +91,26 @@ impl Programs {
         Ok(newest.map(|(major, minor)| format!("{major}.{minor}")))
     }
 
-    /// What they are linked with.
+    /// Which libraries of the machine they are linked with.
     pub(super) fn links(&self) -> String {
+        let platform = self.platform;
         match output(Command::new("ldd").arg(self.path("trunkline"))) {
-            Ok(said) => format!("trunkline needs of the machine:\n{}", said.trim_end()),
-            Err(_) => "trunkline needs no library of the machine".to_owned(),
+            Ok(said) if said.contains("=>") => {
+                format!("{platform} needs of the machine:\n{}", said.trim_end())
+            }
+            _ => format!("{platform} needs no library of the machine"),
         }
     }
+}
+
+/// A program of this platform, as it is started here; `None`: it is not.
+pub(super) fn started(platform: Platform, program: &Path) -> Option<Command> {
+    if platform.is_here() {
+        return Some(Command::new(program));
+    }
+    let mut command = Command::new(platform.emulator()?);
+    command.arg(program);
+    Some(command)
 }
 
 /// Symbols are for who builds it. Without the tool the package is larger, that is all.

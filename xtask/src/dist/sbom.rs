@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::file;
+use super::platform::Platform;
+use super::{Dist, file};
 use crate::run;
 
 pub(super) const SUMS: &str = "SHA256SUMS";
@@ -21,10 +22,13 @@ struct Component {
 }
 
 /// Writes the document.
-pub(super) fn made(version: &str, out: &Path) -> Result<PathBuf, String> {
-    let path = out.join(format!("trunkline-{version}.cdx.json"));
+pub(super) fn made(dist: &Dist) -> Result<PathBuf, String> {
+    let version = &dist.version;
+    let path = dist.out.join(format!("trunkline-{version}.cdx.json"));
     let lock = file::text(&file::root().join("Cargo.lock"))?;
-    let components = components(&tree()?, &checksums(&lock));
+    let trees: Result<String, String> =
+        dist.programs.iter().map(|programs| tree(programs.platform)).collect();
+    let components = components(&trees?, &checksums(&lock));
     if components.iter().all(|component| component.checksum.is_none()) {
         return Err("no package has a checksum in Cargo.lock".to_owned());
     }
@@ -46,11 +50,11 @@ pub(super) fn sums(files: &[PathBuf], out: &Path) -> Result<PathBuf, String> {
 }
 
 /// What cargo builds into the programs: one line a package, with its licence.
-fn tree() -> Result<String, String> {
+fn tree(platform: Platform) -> Result<String, String> {
     let mut tree = run::our_cargo();
     tree.current_dir(file::root());
     tree.args(["tree", "--locked", "--package", "trunkline", "--edges", "normal"]);
-    tree.args(["--prefix", "none", "--format", "{p}\t{l}"]);
+    tree.args(["--prefix", "none", "--format", "{p}\t{l}", "--target", platform.target()]);
     let done = tree.output().map_err(|error| format!("cargo tree: {error}"))?;
     if !done.status.success() {
         return Err(format!("cargo tree: {}", String::from_utf8_lossy(&done.stderr)));

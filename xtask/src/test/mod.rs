@@ -12,7 +12,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::{balancers, browser, leftovers, operations, peers, postgres, proxies, run, tidy};
+use crate::{balancers, browser, dist, leftovers, operations, peers, postgres, proxies, run, tidy};
 use beside::Beside;
 pub use beside::{WORD as JUDGE, judge};
 use harness::Job;
@@ -94,6 +94,7 @@ fn build(scope: Scope) -> Result<Built, String> {
             peers::install()?;
             browser::install()?;
             balancers::install()?;
+            dist::install()?;
             operations::install()?;
             proxies::install()
         });

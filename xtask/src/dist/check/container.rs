@@ -48,7 +48,7 @@ pub(super) fn check(dist: &Dist, _place: &Path) -> Result<String, String> {
     let (_, command) = instructions.iter().find(|(name, _)| *name == "CMD").ok_or("no CMD")?;
     let arguments: Vec<&str> = command.split('"').skip(1).step_by(2).collect();
     let help = [&arguments[..], &["--help"]].concat();
-    if dist.programs.asked(&help).is_none() {
+    if dist.here()?.asked(&help).is_none() {
         return Err(format!("trunkline does not take {arguments:?}"));
     }
     Ok(format!("{} instructions, read and not built", instructions.len()))

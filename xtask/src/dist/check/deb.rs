@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{holds, made};
 use crate::dist::programs::output;
-use crate::dist::{Dist, file};
+use crate::dist::{Dist, deb, file};
 
 /// What everybody gets; completions and the manual follow when the program prints them.
 const FILES: [&str; 8] = [
@@ -20,10 +20,17 @@ const FILES: [&str; 8] = [
 ];
 
 pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
-    let package = made(dist, "trunkline_", ".deb")?;
-    let version = &dist.programs.version;
+    let programs = dist.here()?;
+    let package = made(dist, &deb::name(programs))?;
+    let version = &programs.version;
     let said = output(Command::new("dpkg-deb").arg("--info").arg(&package))?;
-    holds(&said, &["Package: trunkline", &format!("Version: {version}"), "Depends: libc6 (>= 2."])?;
+    holds(&said, &["Package: trunkline", &format!("Version: {version}")])?;
+    // Static programs depend on nothing.
+    match programs.glibc()? {
+        Some(version) => holds(&said, &[&format!("Depends: libc6 (>= {version})")])?,
+        None if said.contains("Depends:") => return Err(format!("static, and yet:\n{said}")),
+        None => {}
+    }
     let listed = output(Command::new("dpkg-deb").arg("--contents").arg(&package))?;
     holds(&listed, &FILES)?;
     for extra in &dist.extras {

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use super::{holds, made, session};
 use crate::dist::programs::output;
-use crate::dist::{Dist, file};
+use crate::dist::{Dist, file, mcpb};
 use crate::peers;
 
 pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
-    let bundle = made(dist, "trunkline-", ".mcpb")?;
+    let bundle = made(dist, &mcpb::name(dist.here()?))?;
     let folder = place.join("unpacked");
     output(Command::new("unzip").args(["-q", "-d"]).arg(&folder).arg(&bundle))?;
     let manifest = file::text(&folder.join("manifest.json"))?;

@@ -2,16 +2,24 @@
 
 mod container;
 mod deb;
+mod emulated;
+mod formula;
+mod install;
 mod mcpb;
 mod npm;
+mod rpm;
 mod sbom;
 mod service;
 mod session;
+mod tarball;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Dist, file};
+
+/// Where packages that are only tried would be downloaded from.
+pub(super) const ADDRESS: &str = "http://127.0.0.1";
 
 /// All of them, whatever the first ones come to.
 pub(super) fn run(dist: &Dist) -> Result<(), String> {
@@ -22,8 +30,13 @@ pub(super) fn run(dist: &Dist) -> Result<(), String> {
 /// One after the other, as it is asked for: its name, and what it came to.
 pub(super) fn each(dist: &Dist) -> impl Iterator<Item = (&'static str, Result<(), String>)> {
     type Check = fn(&Dist, &Path) -> Result<String, String>;
-    let checks: [(&str, Check); 6] = [
+    let checks: [(&str, Check); 11] = [
+        ("tarball", tarball::check),
+        ("install.sh", install::check),
+        ("formula", formula::check),
         ("deb", deb::check),
+        ("rpm", rpm::check),
+        ("emulated", emulated::check),
         ("service", service::check),
         ("npm", npm::check),
         ("mcpb", mcpb::check),
@@ -42,18 +55,10 @@ pub(super) fn each(dist: &Dist) -> impl Iterator<Item = (&'static str, Result<()
     })
 }
 
-/// The one file with this ending.
-fn made(dist: &Dist, prefix: &str, ending: &str) -> Result<PathBuf, String> {
-    let entries = std::fs::read_dir(&dist.out).map_err(|error| error.to_string())?;
-    let fits = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(prefix) && name.ends_with(ending)
-    };
-    let mut found = entries.flatten().map(|entry| entry.path()).filter(fits);
-    match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one),
-        _ => Err(format!("there is not one {prefix}…{ending}")),
-    }
+/// The package of this name.
+fn made(dist: &Dist, name: &str) -> Result<PathBuf, String> {
+    let path = dist.out.join(name);
+    if path.exists() { Ok(path) } else { Err(format!("there is no {name}")) }
 }
 
 /// Is there such a program on this machine?

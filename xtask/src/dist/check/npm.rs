@@ -5,15 +5,15 @@ use std::process::Command;
 
 use super::{holds, made, session};
 use crate::dist::programs::{NAMES, output};
-use crate::dist::{Dist, file};
+use crate::dist::{Dist, file, npm};
 
 pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
-    let version = &dist.programs.version;
-    let chooser = made(dist, &format!("trunkline-{version}"), ".tgz")?;
-    let ours = made(dist, "trunkline-linux-", ".tgz")?;
+    let version = &dist.version;
+    let chooser = made(dist, &format!("trunkline-{version}.tgz"))?;
+    let ours = made(dist, &format!("{}-{version}.tgz", npm::name(dist.here()?)))?;
     let folder = place.join("folder");
     file::write(&folder.join("package.json"), "{\"private\": true}\n", file::DATA)?;
-    output(npm(&folder).args(["install", "--ignore-scripts"]).arg(&ours).arg(&chooser))?;
+    output(call(&folder).args(["install", "--ignore-scripts"]).arg(&ours).arg(&chooser))?;
     for name in NAMES {
         let mut command = Command::new("npx");
         command.args(["--no-install", name, "--version"]).current_dir(&folder);
@@ -31,7 +31,7 @@ pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
 /// Without the package of the platform there is a word about it, and no stack trace.
 fn missing(chooser: &Path, folder: &Path) -> Result<(), String> {
     file::write(&folder.join("package.json"), "{\"private\": true}\n", file::DATA)?;
-    output(npm(folder).args(["install", "--omit=optional"]).arg(chooser))?;
+    output(call(folder).args(["install", "--omit=optional"]).arg(chooser))?;
     let program = folder.join("node_modules/.bin/trunkline");
     let run = Command::new(program).arg("--version").output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
@@ -42,7 +42,7 @@ fn missing(chooser: &Path, folder: &Path) -> Result<(), String> {
     }
 }
 
-fn npm(folder: &Path) -> Command {
+fn call(folder: &Path) -> Command {
     let mut command = Command::new("npm");
     command.args(["--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(folder);
     command.current_dir(folder);

@@ -11,7 +11,7 @@ const KNOWN: [&str; 4] =
     ["pkg:cargo/tokio@", "pkg:cargo/rustls@", "pkg:cargo/trunkline-wire@", "SHA-256"];
 
 pub(super) fn check(dist: &Dist, _place: &Path) -> Result<String, String> {
-    let path = made(dist, "trunkline-", ".cdx.json")?;
+    let path = made(dist, &format!("trunkline-{}.cdx.json", dist.version))?;
     let text = file::text(&path)?;
     holds(&text, &KNOWN)?;
     let mut read = "the document was not parsed: there is no python3";

@@ -16,7 +16,7 @@ pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
     }
     let unit = file::text(&file::root().join("packaging/trunkline.service"))?;
     // The program need not be installed where the unit is verified.
-    let program = dist.programs.path("trunkline").display().to_string();
+    let program = dist.here()?.path("trunkline").display().to_string();
     let here = place.join("trunkline.service");
     file::write(&here, unit.replace("/usr/bin/trunkline", &program), file::DATA)?;
     output(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&here))?;
