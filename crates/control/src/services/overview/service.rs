@@ -66,6 +66,7 @@ impl OverviewService {
             }
             None => Arc::default(),
         };
+        let tools = self.count_tools(asker).await;
         let directory = self.live.directory();
         let seen: Vec<_> = directory.all().filter(|entry| sees(asker, &entry.name)).collect();
         let health = &self.live.health;
@@ -74,7 +75,7 @@ impl OverviewService {
         let may_see_clients = asker.require(Action::ReadClients).is_ok();
         Overview {
             statuses: seen.iter().map(|entry| self.live.status(entry)).collect(),
-            tools: self.tools.count_seen(&seen, asker),
+            tools,
             span: SPAN,
             calls_per_minute: last_minute(&recent),
             recent,
@@ -85,6 +86,18 @@ impl OverviewService {
             clients: may_see_clients.then(|| self.settings.connected_clients.all().len()),
             list_sizes,
         }
+    }
+
+    /// How many tools the asker may call. Each of them is looked at: not on the thread that answers everybody.
+    async fn count_tools(&self, asker: &Principal) -> usize {
+        let (live, tools, asker) = (Arc::clone(&self.live), Arc::clone(&self.tools), asker.clone());
+        let counting = self.background.spawn_blocking(move || {
+            let directory = live.directory();
+            let seen: Vec<_> = directory.all().filter(|entry| sees(&asker, &entry.name)).collect();
+            tools.count_seen(&seen, &asker)
+        });
+        // An error means that Trunkline is shutting down.
+        counting.await.unwrap_or_default()
     }
 
     fn limited_calls(&self) -> u64 {
