@@ -76,9 +76,14 @@ fn of_server(room: &Room, name: &str) -> Vec<Process> {
     all
 }
 
-/// Everything below the gateway, helpers included.
-fn household(client: &Client) -> Vec<i32> {
-    let all = process::descendants(client.pid().as_raw_nonzero().get());
+/// Everything that works for this client: what is below it, and a shared runtime, which is nobody's child, with what is
+/// below that.
+fn household(room: &Room, client: &Client) -> Vec<i32> {
+    let mut all = process::descendants(client.pid().as_raw_nonzero().get());
+    for runtime in room.runtimes() {
+        all.extend(process::descendants(runtime.pid));
+        all.push(runtime);
+    }
     all.iter().map(|process| process.pid).collect()
 }
 
@@ -108,7 +113,7 @@ fn k10_nothing_is_left_3_s_after_sigterm() {
     let _turn = TURN.lock();
     for signal in [Signal::TERM, Signal::INT] {
         for (room, client) in houses() {
-            let household = household(&client);
+            let household = household(&room, &client);
             client.signal(signal);
             assert_gone(&room, &household, Duration::from_secs(3));
             client.wait_exit(SOON);
@@ -120,7 +125,7 @@ fn k10_nothing_is_left_3_s_after_sigterm() {
 fn k11_nothing_is_left_2_s_after_sigkill() {
     let _turn = TURN.lock();
     for (room, client) in houses() {
-        let household = household(&client);
+        let household = household(&room, &client);
         client.signal(Signal::KILL);
         // A front alone is not the gateway: its runtime may have other clients.
         room.runtimes().iter().for_each(|runtime| runtime.kill(Signal::KILL));
@@ -132,7 +137,7 @@ fn k11_nothing_is_left_2_s_after_sigkill() {
 fn k11_a_runtime_that_is_killed_leaves_nothing_while_its_client_goes_on() {
     let _turn = TURN.lock();
     let (room, client) = furnished(Room::shared());
-    let household = household(&client);
+    let household = household(&room, &client);
     let [runtime] = &room.runtimes()[..] else { panic!("one runtime: {:?}", room.runtimes()) };
     runtime.kill(Signal::KILL);
     let left = || household.iter().any(|pid| process::is_alive(*pid));
@@ -147,7 +152,7 @@ fn k11_a_runtime_that_is_killed_leaves_nothing_while_its_client_goes_on() {
 fn k10_nothing_is_left_6_s_after_the_client_closes_stdin() {
     let _turn = TURN.lock();
     for (room, client) in houses() {
-        let household = household(&client);
+        let household = household(&room, &client);
         client.close_stdin();
         assert_gone(&room, &household, Duration::from_secs(6));
         assert!(client.wait_exit(SOON).success());
@@ -202,7 +207,7 @@ fn k11_without_the_helper_the_servers_can_be_started_again() {
     for name in SERVERS {
         wait_for_kin(&room, name);
     }
-    let (before, helper) = (household(&client), keeper(&client, &room));
+    let (before, helper) = (household(&room, &client), keeper(&client, &room));
     process::kill(helper, Signal::KILL);
     let left = || before.iter().any(|pid| process::is_alive(*pid));
     assert_within("every tree is gone", Duration::from_secs(2), || !left());
@@ -213,7 +218,7 @@ fn k11_without_the_helper_the_servers_can_be_started_again() {
         process::wait_until("the new process answers", LIMIT, back);
         wait_for_kin(&room, name);
     }
-    let household = household(&client);
+    let household = household(&room, &client);
     client.signal(Signal::KILL);
     assert_gone(&room, &household, Duration::from_secs(2));
 }
@@ -258,7 +263,7 @@ fn k11_killed_at_any_moment_of_its_start_it_leaves_nothing() {
         let client = Client::spawn(room.trunkline(&[]));
         // A random moment, not a wait: the kill must be right at every one of them.
         std::thread::sleep(Duration::from_micros(rng.below(80_000) as u64));
-        let household = household(&client);
+        let household = household(&room, &client);
         client.signal(Signal::KILL);
         drop(client);
         println!("round {round}");
@@ -282,7 +287,7 @@ fn k10_sigterm_in_the_middle_of_calls_settles_or_ends_them_and_leaves_nothing() 
     let client = room.start_ready(&[]);
     let open: Vec<_> = (0..20).map(|_| client.begin("a:never", "{}")).collect();
     client.assert_echo("a", "echo", "{}");
-    let household = household(&client);
+    let household = household(&room, &client);
     client.signal(Signal::TERM);
     assert_gone(&room, &household, Duration::from_secs(3));
     client.wait_exit(SOON);
