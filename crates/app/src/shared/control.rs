@@ -30,8 +30,6 @@ pub(crate) struct Runtimes {
     pub(crate) running: Vec<RunningRuntime>,
     /// Why some that have a socket could not be asked.
     pub(crate) silent: Vec<String>,
-    /// One was killed, and none has followed it.
-    is_one_lost: bool,
 }
 
 /// A client that lost its runtime in order has another one after so long, also on a busy machine.
@@ -44,8 +42,6 @@ enum RuntimeAnswer {
     Said(Value),
     /// No runtime listens there any more.
     Nothing,
-    /// It has left its socket behind, as one does that was killed.
-    Lost,
     /// This process has said nothing for long.
     Hangs(rustix::process::Pid),
 }
@@ -77,8 +73,7 @@ impl Runtimes {
             None => None,
         };
         let directory = RuntimeDirectory::existing(environment)?;
-        let mut found =
-            Self { directory, running: Vec::new(), silent: Vec::new(), is_one_lost: false };
+        let mut found = Self { directory, running: Vec::new(), silent: Vec::new() };
         // One that is told to end while it is looked for has another name then.
         let asked = found.ask_all(&[]);
         found.ask_all(&asked);
@@ -106,9 +101,6 @@ impl Runtimes {
             let now = Instant::now();
             if is_starting || !found.running.is_empty() {
                 expected_until = Some(late.min(now + SUCCESSION));
-            } else if found.is_one_lost {
-                // Perhaps just now: a client that was connected starts the next one.
-                expected_until.get_or_insert(now + SUCCESSION);
             }
             let is_expected = expected_until.is_some_and(|until| now < until);
             if found.running.iter().any(&is_meant) || !is_expected {
@@ -130,10 +122,6 @@ impl Runtimes {
                         "config": config_of(pid) })
                 }
                 Ok(RuntimeAnswer::Nothing) => continue,
-                Ok(RuntimeAnswer::Lost) => {
-                    self.is_one_lost = true;
-                    continue;
-                }
                 Err(why) => {
                     self.silent.push(why);
                     continue;
@@ -210,7 +198,7 @@ impl Runtimes {
     fn answered(&self, id: &str, only: Option<u64>, ask: Ask) -> Result<Option<Value>, String> {
         match self.tell(id, only, ask)? {
             RuntimeAnswer::Said(answer) => Ok(Some(answer)),
-            RuntimeAnswer::Nothing | RuntimeAnswer::Lost => Ok(None),
+            RuntimeAnswer::Nothing => Ok(None),
             RuntimeAnswer::Hangs(pid) => {
                 Err(format!("the runtime hangs (pid {pid}); `trunkline stop {pid}` ends it"))
             }
@@ -225,11 +213,7 @@ impl Runtimes {
                 if is_absence(&error) {
                     directory.forget_draining(id);
                 }
-                let is_left = error.kind() == std::io::ErrorKind::ConnectionRefused;
-                return Ok(match is_left && !is_draining_id(id) {
-                    true => RuntimeAnswer::Lost,
-                    false => RuntimeAnswer::Nothing,
-                });
+                return Ok(RuntimeAnswer::Nothing);
             }
         };
         let path = directory.file(id, "sock");
