@@ -38,7 +38,7 @@ pub(crate) fn receive(
     snapshot: &Snapshot,
     touched: &mut FlushSet,
 ) {
-    // Borrowed where it lies: the message is large, and moving it shows in profiles.
+    // Borrowed where it lies: moving it shows in profiles.
     match &scan(bytes) {
         Ok(message) => take(session, message, sink, snapshot, touched),
         Err(MessageFault { kind: FaultKind::Batch, .. }) if session.allows_batches() => {
@@ -121,7 +121,7 @@ fn request<'a>(
     (client, era): (&'a Arc<Client>, &'a RequestEra),
 ) -> SessionRequest<'a> {
     let id = Id::new(message.id());
-    let history = crate::session::request::RequestHistory::default();
+    let history = Default::default();
     SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, history }
 }
 
@@ -442,8 +442,7 @@ fn with<'a>(
     more.map(|(at, new)| [changes, &[(*at, &new[..])]].concat())
 }
 
-/// Where the answer to a request that goes to this server is delivered. `None`: a limit is reached, and the request
-/// was refused.
+/// Where the answer of this server goes. `None`: a limit is reached, and the request was refused.
 fn reply_to(
     asked: SessionRequest<'_>,
     server: &Server,
@@ -462,7 +461,7 @@ fn reply_to(
     keyed::note_sent(&asked);
     let SessionRequest { message, id, sink, client, era, .. } = asked;
     let token = message.params.meta.progress_token.map(|span| span.of(message.bytes));
-    // Anything else is no token; it goes through as it is.
+    // Anything else is no token and goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
     let token = token.map(Into::into);
     let mut reply = ReplyTo::new(Arc::clone(client), id, token, sink.clone(), era.clone());
