@@ -129,7 +129,7 @@ impl Server<'_> {
         });
         match answer {
             Answer::None => return write_all(to, ACCEPTED),
-            Answer::Small | Answer::Unknown | Answer::Refused => {}
+            Answer::Small | Answer::Changed | Answer::Unknown | Answer::Refused => {}
             Answer::Initialize => {
                 self.sessions += 1;
                 self.frame.extend_from_slice(b"mcp-session-id: ");

@@ -14,6 +14,8 @@ pub struct Child {
     era: Era,
     /// Everything of the `tools/list` answer behind the id.
     list: Vec<u8>,
+    /// What is listed after the next change.
+    next: Vec<u8>,
     /// The text of the last large answer, kept so that only the transport is timed.
     large: Vec<u8>,
     out: Vec<u8>,
@@ -29,6 +31,8 @@ enum Answer {
     Initialize,
     /// `large` and `CALL_END` follow.
     Large,
+    /// The list has changed; over stdio that is said behind the answer.
+    Changed,
     /// An error: there is no such method.
     Unknown,
     /// An error: not a request of the modern era.
@@ -49,7 +53,8 @@ impl Child {
         Self {
             name: name.into(),
             era,
-            list: list(tools, era),
+            list: list(tools, era, "Echoes"),
+            next: list(tools, era, "Repeats"),
             large: Vec::new(),
             out: Vec::with_capacity(64 * 1024),
         }
@@ -108,11 +113,16 @@ impl Child {
         self.out.push(b' ');
         self.out.extend_from_slice(&line[request.name.clone()]);
         self.out.extend_from_slice(b": ");
-        if let Some(text) = scan::field(line, arguments, b"text") {
+        let text = scan::field(line, arguments, b"text");
+        if let Some(text) = text.clone() {
             self.out.extend_from_slice(&line[scan::unquoted(text)]);
         }
         self.out.extend_from_slice(CALL_END);
-        Answer::Small
+        if text.is_some() || scan::field(line, arguments, b"change").is_none() {
+            return Answer::Small;
+        }
+        std::mem::swap(&mut self.list, &mut self.next);
+        Answer::Changed
     }
 
     fn initialize(&mut self, line: &[u8]) {
@@ -121,7 +131,9 @@ impl Child {
             .map_or(&b"\"2025-06-18\""[..], |span| &line[span]);
         self.out.extend_from_slice(br#","result":{"protocolVersion":"#);
         self.out.extend_from_slice(version);
-        self.out.extend_from_slice(br#","capabilities":{"tools":{}},"serverInfo":{"name":""#);
+        self.out.extend_from_slice(
+            br#","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":""#,
+        );
         self.out.extend_from_slice(&self.name);
         self.out.extend_from_slice(b"\",\"version\":\"1.0.0\"}}}");
     }
@@ -149,6 +161,8 @@ impl Child {
     }
 }
 
+const CHANGED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
+
 const CALL_END: &[u8] = b"\"}],\"isError\":false}}";
 
 /// What a modern request lacks, as the rest of an error. Who sends this does not speak the era that is measured.
@@ -165,21 +179,22 @@ fn fault(line: &[u8], request: &Request, heading: Option<Heading<'_>>) -> Option
 }
 
 /// The `tools/list` answer behind the id: about 300 bytes a tool.
-fn list(tools: usize, era: Era) -> Vec<u8> {
-    let definitions: Vec<String> = (0..tools).map(definition).collect();
+fn list(tools: usize, era: Era, verb: &str) -> Vec<u8> {
+    let definitions: Vec<String> = (0..tools).map(|number| definition(number, verb)).collect();
     let before = if era == Era::Modern { CACHEABLE } else { b"" };
     let tools = format!("\"tools\":[{}]}}}}", definitions.join(","));
     [b",\"result\":{", before, tools.as_bytes()].concat()
 }
 
-fn definition(number: usize) -> String {
+fn definition(number: usize, verb: &str) -> String {
     format!(
         concat!(
-            r#"{{"name":"tool_{number}","description":"Echoes its text with the server's and its own name, "#,
+            r#"{{"name":"tool_{number}","description":"{verb} its text with the server's and its own name, "#,
             r#"or returns a text of the wanted size.","inputSchema":{{"type":"object","properties":{{"#,
             r#""text":{{"type":"string","description":"What to echo"}},"#,
             r#""size":{{"type":"integer","minimum":0}}}},"additionalProperties":false}}}}"#
         ),
-        number = number
+        number = number,
+        verb = verb
     )
 }

@@ -1,6 +1,6 @@
 //! Over stdio: reads what is there, answers all of it with one write.
 
-use super::{Answer, CALL_END, Child};
+use super::{Answer, CALL_END, CHANGED, Child};
 use crate::lines::Lines;
 use rustix::io::{Errno, write, writev};
 use rustix::stdio::{stdin, stdout};
@@ -18,6 +18,10 @@ impl Child {
                     Answer::Large => {
                         write_slices(stdout(), &[&self.out, &self.large, CALL_END, b"\n"])?;
                         self.out.clear();
+                    }
+                    Answer::Changed => {
+                        self.out.push(b'\n');
+                        self.out.extend_from_slice(CHANGED);
                     }
                     _ => self.out.push(b'\n'),
                 }

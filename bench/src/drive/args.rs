@@ -8,6 +8,8 @@ usage: bench [--quick] [--only SCENARIO]… [--subject COMMAND] [--before COMMAN
   scenarios: seq par64 big list start50 mem scale http-seq http-par64 http-sessions http-big (http: these four)
              modern-seq modern-par64 (modern: these two)
              cores (one thread that moves messages against several: throughput, CPU, evenness, futex calls)
+             cores-stalls cores-idle (small calls beside a catalog that changes, large answers, a client with thousands
+             of calls; memory of idle streams; cores: all three)
              guards (pins, scanner, limits, sandbox and policies on against off: a call, and the start of servers)
              platform-seq platform-register platform-scale platform-search (platform: these four)
   --subject   the program under test, with arguments if it needs some (default: trunkline beside this program)

@@ -58,6 +58,8 @@ pub(super) enum Ask {
     Echo,
     /// Return this many bytes.
     Size(usize),
+    /// List something else from now on, and say so.
+    Change,
 }
 
 impl Ask {
@@ -65,6 +67,7 @@ impl Ask {
         match self {
             Self::Echo => r#"{"text":"hello, world"}"#.to_owned(),
             Self::Size(size) => format!(r#"{{"size":{size}}}"#),
+            Self::Change => r#"{"change":1}"#.to_owned(),
         }
     }
 }

@@ -241,6 +241,27 @@ impl Connection {
         self.accepted()
     }
 
+    /// Opens the event stream of its session on this connection, which carries nothing else from then on.
+    pub(super) fn listen(&mut self) -> Result<(), String> {
+        let Framing::Http(port, post) = &self.framing else {
+            return Err("pipes have no event stream".to_owned());
+        };
+        let session = String::from_utf8_lossy(post.session());
+        let request = format!(
+            "GET {} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/event-stream\r\nMcp-Session-Id: \
+             {session}\r\nMCP-Protocol-Version: 2025-06-18\r\n\r\n",
+            post.desk.path
+        );
+        write_all(&self.input, request.as_bytes())?;
+        let mut head = [0; 1024];
+        let count = read(&self.output, &mut head).map_err(|error| error.to_string())?;
+        let head = head.get(..count).unwrap_or_default();
+        match head.starts_with(b"HTTP/1.1 200 ") {
+            true => Ok(()),
+            false => Err(format!("no stream: {}", excerpt(head))),
+        }
+    }
+
     /// Joins the session of another connection to the same server; the modern era and REST have none.
     pub(super) fn join(&mut self, other: &Self) {
         if self.era == Era::Modern || self.is_rest() {

@@ -4,6 +4,7 @@ mod big;
 mod cores;
 mod course;
 mod guards;
+mod idle;
 mod lane;
 mod list;
 mod mem;
@@ -12,6 +13,7 @@ mod par64;
 mod platform;
 mod scale;
 mod seq;
+mod stalls;
 mod start50;
 mod turns;
 
@@ -58,6 +60,8 @@ const ALL: &[(&str, Scenario)] = &[
         each(&MODERN, |course| modern::par64::run(context, report, course))
     }),
     ("cores", cores::run),
+    ("cores-stalls", stalls::run),
+    ("cores-idle", idle::run),
     ("guards", guards::run),
     ("platform-seq", platform::seq::run),
     ("platform-register", platform::register::run),
