@@ -84,7 +84,6 @@ pub use pins::{
 };
 pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 pub use pump::{MOST_THREADS, usual_threads};
-pub use registry::hold_assemblies;
 pub use replicas::{
     ReplicaAccess, ReplicaAnswer, ReplicaBody, ReplicaFault, Replicas, SealedRequest, Waiting,
     WaitingFor,

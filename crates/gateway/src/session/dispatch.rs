@@ -121,8 +121,7 @@ fn request<'a>(
     (client, era): (&'a Arc<Client>, &'a RequestEra),
 ) -> SessionRequest<'a> {
     let id = Id::new(message.id());
-    let history = Default::default();
-    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, history }
+    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, place: None }
 }
 
 /// Handles a request, for the first time or again after it had to wait.
@@ -346,7 +345,7 @@ fn send_to_own(
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
         waiting::retry_when_listed(asked);
-    } else if !waiting::retry_if_outdated(asked, touched) {
+    } else if !asked.retry_if_outdated(touched) {
         asked.turn_away(error, touched);
     }
 }
