@@ -24,8 +24,8 @@ const LOOKS: u32 = 4;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Calls whose end waits to be written: as many as may be open when the store goes away, for none begins without it.
 const WAITING: usize = 65_536;
-/// Calls whose ends are written at a time.
-const AT_ONCE: usize = 256;
+/// Calls whose ends are written at a time: 4 MiB of answers at most, which a slow link takes within the store's limits.
+const AT_ONCE: usize = 16;
 /// Until it is tried again to write them.
 const AGAIN: Duration = Duration::from_millis(250);
 /// What is written when this process ends may take so long: less than a step of its shutdown.
@@ -188,7 +188,12 @@ impl SharedKeys {
     /// The key may have been taken before the store went away: then it is given back.
     fn not_known(&self, call: &KeyedCall, number: i64, error: &StoreError) -> String {
         let taken = TakenKey { before: None, number };
-        self.settle(ClaimedCall { call: call.clone(), taken }, KeyOutcome::NotRun);
+        // What a later round went on from is not known here: to give the key back would let the first one run again.
+        let outcome = match call.round.is_empty() {
+            true => KeyOutcome::NotRun,
+            false => KeyOutcome::Unknown,
+        };
+        self.settle(ClaimedCall { call: call.clone(), taken }, outcome);
         error.to_string()
     }
 }

@@ -103,7 +103,8 @@ impl KeyTable {
         }
         match &known.progress {
             Progress::Running(_) => KeyState::Running,
-            Progress::Asked(question) if known.round != call.round => {
+            // The first call again is asked what is open: it does not begin anew.
+            Progress::Asked(question) if known.round != call.round && !call.round.is_empty() => {
                 let progress = Progress::Running(Some(question.clone()));
                 let before = std::mem::replace(&mut known.round, call.round.clone());
                 known.progress = progress;
@@ -236,7 +237,13 @@ mod tests {
         settle(&mut table, &next, Some(""), KeyOutcome::NotRun);
         assert_eq!(table.claim(&first, now), KeyState::Answered(answer("?")));
         assert_eq!(table.claim(&next, now), taken);
-        settle(&mut table, &next, Some(""), KeyOutcome::Answered(answer("!")));
+        // The server asks once more: the first call again is asked that, and does not begin anew.
+        settle(&mut table, &next, Some(""), KeyOutcome::Asked(answer("??")));
+        assert_eq!(table.claim(&first, now), KeyState::Answered(answer("??")));
+        let last = call("1", "a", "s");
+        let taken = KeyState::Taken(TakenKey { before: Some("r".to_owned()), number: 0 });
+        assert_eq!(table.claim(&last, now), taken);
+        settle(&mut table, &last, Some("r"), KeyOutcome::Answered(answer("!")));
         for again in [&first, &next] {
             assert_eq!(table.claim(again, now), KeyState::Answered(answer("!")));
         }

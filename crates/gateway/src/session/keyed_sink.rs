@@ -1,6 +1,7 @@
 //! `KeyedSink`: where the answer to a call with an idempotency key leaves; it is kept for whoever makes the call again.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use trunkline_wire::{Edits, Kind, member, scan};
@@ -10,6 +11,9 @@ use crate::call_keys::{KeptAnswer, KeyOutcome, KeyTicket, KeyedProgress};
 use crate::limiter::AddressAccount;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
+
+/// See `docs/errors.md`.
+const OWN_CODES: RangeInclusive<i64> = -31_999..=-31_000;
 
 #[derive(Debug)]
 pub(super) struct KeyedSink {
@@ -41,8 +45,10 @@ impl KeyedSink {
         let Ok(message) = scan(&body) else { return KeyOutcome::Unknown };
         let is_asking = message.text(message.result_type) == b"\"input_required\"";
         let did_not_run = message.kind == Kind::Refusal && {
-            let data = member(message.text(message.error), "data").unwrap_or_default();
-            member(data, "mayRetry") == Some(b"true")
+            let error = message.text(message.error);
+            let data = member(error, "data").unwrap_or_default();
+            // A server's word for it does not count: its call has run.
+            is_ours(error) && member(data, "mayRetry") == Some(b"true")
         };
         match (is_asking, did_not_run) {
             (_, true) => KeyOutcome::NotRun,
@@ -60,6 +66,12 @@ impl KeyedSink {
             false => KeyOutcome::NotRun,
         });
     }
+}
+
+/// Has it a code of Trunkline's, this one's or that of one behind it?
+fn is_ours(error: &[u8]) -> bool {
+    let code = member(error, "code").and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
+    code.is_some_and(|code: i64| OWN_CODES.contains(&code))
 }
 
 impl Responder for KeyedSink {
@@ -120,5 +132,23 @@ impl Responder for KeyedSink {
 impl Drop for KeyedSink {
     fn drop(&mut self) {
         self.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_of_ours_can_say_that_a_call_did_not_run() {
+        for (error, expected) in [
+            (r#"{"code":-31005,"message":"m"}"#, true),
+            (r#"{"code":-31999}"#, true),
+            (r#"{"code":-32000,"data":{"mayRetry":true}}"#, false),
+            (r#"{"code":"x"}"#, false),
+            (r#"{"message":"m"}"#, false),
+        ] {
+            assert_eq!(is_ours(error.as_bytes()), expected, "{error}");
+        }
     }
 }

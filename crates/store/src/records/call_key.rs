@@ -122,7 +122,8 @@ pub(crate) async fn claim(
     match known.state.as_str() {
         RUNNING if known.replica == replica || known.is_alive => Ok(CallKeyState::Running),
         RUNNING | UNKNOWN => Ok(CallKeyState::Unknown),
-        ASKED if known.round != round => {
+        // The first call again: it is asked what is open, and does not begin anew.
+        ASKED if known.round != round && !round.is_empty() => {
             let by = (replica.as_str(), number);
             next_round(session, CallKey { id, request, round }, known.round, by).await
         }

@@ -9,6 +9,7 @@ on_both! { call_keys:
     a_key_is_taken_once_and_then_has_an_answer_for_all_replicas,
     what_did_not_run_gives_its_key_back,
     a_question_is_said_again_until_it_is_answered,
+    a_first_call_that_comes_again_in_a_later_round_is_asked_that,
     of_a_replica_that_has_gone_nobody_knows_what_ran,
     keys_are_forgotten_and_answers_before_them,
     of_many_who_ask_at_once_one_runs_the_call,
@@ -92,6 +93,22 @@ async fn a_question_is_said_again_until_it_is_answered(place: &Place) {
     for again in [first, next] {
         assert_eq!(claim(&store, "2", &again).await, known(b"!"));
     }
+}
+
+/// The first call again is asked what is open: it does not begin anew.
+async fn a_first_call_that_comes_again_in_a_later_round_is_asked_that(place: &Place) {
+    let store = place.open().await;
+    let asked = |text: &[u8]| CallKeyOutcome::Asked { code: -7, sealed: text.to_vec() };
+    let [first, next, last] = ["", "r", "s"].map(|round| call("k", "a", round));
+    claim(&store, "1", &first).await;
+    settle(&store, "1", asked(b"?")).await;
+    claim(&store, "1", &next).await;
+    settle(&store, "1", asked(b"??")).await;
+    for again in [&first, &next] {
+        assert_eq!(claim(&store, "2", again).await, known(b"??"));
+    }
+    let goes_on = CallKeyState::Taken { before: Some("r".to_owned()) };
+    assert_eq!(claim(&store, "1", &last).await, goes_on);
 }
 
 async fn of_a_replica_that_has_gone_nobody_knows_what_ran(place: &Place) {
