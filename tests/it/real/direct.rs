@@ -22,16 +22,21 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// The servers, started at the same time and asked for their tools.
+    /// The servers, started at the same time and asked for their tools by a client that declares nothing.
     pub(super) fn start(scene: &Scene, eras: Eras) -> Self {
+        Self::start_declaring(scene, eras, "{}")
+    }
+
+    /// … by a client with these capabilities: a server may list more for one that can do more.
+    pub(super) fn start_declaring(scene: &Scene, eras: Eras, capabilities: &str) -> Self {
         let entry = |name| peers::command(&peers::entry(scene, name));
         let processes: Vec<_> =
             PEERS.iter().map(|name| (*name, Client::spawn(entry(name)))).collect();
         let clients: Vec<_> = processes
             .into_iter()
             .map(|(name, process)| match eras.is_modern(name) {
-                true => (name, Talk::Modern(Modern::stdio(process, "{}"))),
-                false => (name, Talk::Stdio(initialized(process))),
+                true => (name, Talk::Modern(Modern::stdio(process, capabilities))),
+                false => (name, Talk::Stdio(initialized(process, capabilities))),
             })
             .collect();
         let tools = clients
@@ -94,9 +99,9 @@ impl Direct {
     }
 }
 
-fn initialized(client: Client) -> Client {
+fn initialized(client: Client, capabilities: &str) -> Client {
     let id = client.fresh_id();
-    client.send_line(mcp::initialize(&id, peers::REVISION));
+    client.send_line(mcp::initialize_with(&id, peers::REVISION, capabilities));
     let answer = client.answer(id.as_bytes(), START_LIMIT);
     let revision = scan::get(answer.result(), "protocolVersion").and_then(scan::text);
     assert_eq!(revision.as_deref(), Some(peers::REVISION), "{answer}");

@@ -231,7 +231,9 @@ fn check_finds_real_servers_running_with_as_many_tools_as_they_list_directly() {
     let _turn = TURN.lock();
     let scene = Scene::new();
     scene.renew();
-    let direct = Direct::start(&scene, Eras::Both);
+    // `check` tells servers what a shared runtime tells them.
+    let able = r#"{"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
+    let direct = Direct::start_declaring(&scene, Eras::Both, able);
     let report = check(&scene.room.path("mcp.json"));
     assert_eq!(report["ok"], true, "{report}");
     let servers = report["servers"].as_array().expect("a list of servers");
