@@ -18,6 +18,10 @@ use crate::{postgres, run};
 /// or three minutes, on a busy machine a few times that.
 const HANGS: Duration = Duration::from_secs(15 * 60);
 
+/// In the names of tests that need a database server.
+const ON_POSTGRES: [&str; 4] =
+    ["postgres", "replicas", "platform::idempotency::", "platform::chaos::"];
+
 /// A program, and those of its tests that are to be run.
 pub(super) struct Job {
     pub(super) program: Program,
@@ -30,8 +34,8 @@ impl Job {
     pub(super) fn needs_postgres(&self) -> bool {
         let name = &self.program.label;
         let contract = name == "trunkline-store contract";
-        contract
-            || self.tests.iter().any(|test| test.contains("postgres") || test.contains("replicas"))
+        let is_on_it = |test: &String| ON_POSTGRES.iter().any(|part| test.contains(part));
+        contract || self.tests.iter().any(is_on_it)
     }
 }
 
