@@ -77,7 +77,7 @@ fn a_key_stands_for_one_call_of_one_tool_of_one_caller() {
     let key = cluster.key.as_str();
     let [one, other] = [0, 1].map(|at| cluster.replicas[at].rest(Some(key)));
     one.send(&ask("a.echo", r#"{"n":1,"t":"A"}"#, "k")).is(200);
-    // The same arguments, spelt otherwise; and the key as a structured header has it.
+    // Equal arguments, spelt otherwise; and the key as a structured header has it.
     other.send(&ask("a.echo", r#"{ "t":"\u0041", "n":1 }"#, "\"k\"")).is(200);
     assert_eq!(ran(&room, "a"), 1);
     other.send(&ask("a.echo", r#"{"n":2}"#, "k")).problem(422, "idempotency-key-reused");
