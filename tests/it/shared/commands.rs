@@ -9,6 +9,7 @@ use kit::client::{Client, Finished};
 use kit::mcp::Speak;
 use kit::room::Room;
 use kit::{LIMIT, apart, bin, ledger, process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{house, runtime_of, server_of};
@@ -222,6 +223,30 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
     assert!(second.status.success(), "{why}");
     assert_ne!(server_of(&client), server);
     assert!(!process::is_alive(runtime));
+    client.assert_only_protocol();
+}
+
+/// A runtime was killed, and its client has not noticed yet.
+#[test]
+fn restart_right_behind_a_kill_waits_for_the_next_runtime() {
+    let room = house();
+    let client = room.start_ready(&[]);
+    let (runtime, server) = (runtime_of(&room), server_of(&client));
+    let front = client.pid().as_raw_nonzero().get();
+    process::kill(front, Signal::STOP);
+    process::kill(runtime, Signal::KILL);
+    process::wait_until("it is gone", LIMIT, || !process::is_alive(runtime));
+    // A lock that nobody holds goes when somebody looks whether a front holds it.
+    let trace = room.write("run/trunkline/0-start.lock", "");
+    let mut restart = command(&room, &["restart"]);
+    restart.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let restart = restart.spawn().expect("it starts");
+    process::wait_until("it has looked for runtimes", LIMIT, || !trace.exists());
+    process::kill(front, Signal::CONT);
+    let restart = restart.wait_with_output().expect("it ends");
+    let why = String::from_utf8_lossy(&restart.stderr).into_owned();
+    assert!(restart.status.success(), "{why}");
+    assert_ne!(server_of(&client), server);
     client.assert_only_protocol();
 }
 

@@ -30,10 +30,14 @@ pub(crate) struct Runtimes {
     pub(crate) running: Vec<RunningRuntime>,
     /// Why some that have a socket could not be asked.
     pub(crate) silent: Vec<String>,
+    /// One was lost, and a client of it starts the next one.
+    is_one_awaited: bool,
 }
 
-/// A client that lost its runtime in order has another one after so long, also on a busy machine.
+/// A client that lost its runtime in order has told so after so long.
 const SUCCESSION: Duration = Duration::from_secs(2);
+/// A client that starts the next runtime has done so after so long, also on a busy machine.
+const LATEST_SUCCESSOR: Duration = Duration::from_secs(30);
 /// Between two looks for a runtime that is being started.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -73,10 +77,13 @@ impl Runtimes {
             None => None,
         };
         let directory = RuntimeDirectory::existing(environment)?;
-        let mut found = Self { directory, running: Vec::new(), silent: Vec::new() };
+        let mut found =
+            Self { directory, running: Vec::new(), silent: Vec::new(), is_one_awaited: false };
         // One that is told to end while it is looked for has another name then.
         let asked = found.ask_all(&[]);
         found.ask_all(&asked);
+        let is_there = |id: &str| found.running.iter().any(|it| own_id(&it.id) == id);
+        found.is_one_awaited = found.directory.as_ref().is_some_and(|it| it.is_awaited(is_there));
         found.running.retain(|it| config.is_none() || it.config() == config);
         let place = |it: &RunningRuntime| {
             (it.text("config").to_owned(), it.number("started"), it.number("pid"))
@@ -93,7 +100,8 @@ impl Runtimes {
         environment: &Environment,
         is_meant: impl Fn(&RunningRuntime) -> bool,
     ) -> Result<Self, String> {
-        let late = Instant::now() + RUNTIME_END + SUCCESSION;
+        let begun = Instant::now();
+        let late = begun + RUNTIME_END + SUCCESSION;
         let mut expected_until = None;
         loop {
             let found = Self::find(config, environment)?;
@@ -102,7 +110,9 @@ impl Runtimes {
             if is_starting || !found.running.is_empty() {
                 expected_until = Some(late.min(now + SUCCESSION));
             }
-            let is_expected = expected_until.is_some_and(|until| now < until);
+            let is_coming = is_starting || found.is_one_awaited;
+            let is_expected = expected_until.is_some_and(|until| now < until)
+                || (is_coming && now < begun + LATEST_SUCCESSOR);
             if found.running.iter().any(&is_meant) || !is_expected {
                 return Ok(found);
             }

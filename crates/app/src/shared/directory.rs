@@ -17,6 +17,10 @@ use crate::environment::{Environment, runtime_place};
 const SOCKET_PATH: usize = 108;
 /// What the lock of a front that starts a runtime is called, behind the name of the runtime.
 const STARTING: &str = "-start";
+/// What the lock of fronts that start a lost runtime again is called, behind the name of the runtime.
+const ATTACHED: &str = "-attached";
+/// A lock that commands look at is taken after a few.
+const ATTEMPTS: u32 = 100;
 /// Bytes of the key.
 const KEY: usize = 32;
 
@@ -126,6 +130,37 @@ impl RuntimeDirectory {
         Ok(held)
     }
 
+    /// Held, with others, by a front that starts this runtime again if it is lost. `None`: it cannot be, and commands
+    /// do not learn of this front.
+    pub(crate) fn lock_attached(&self, id: &str) -> Option<AttachedLock> {
+        let path = self.file(&format!("{id}{ATTACHED}"), "lock");
+        for _ in 0..ATTEMPTS {
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+            let file = file.ok()?;
+            // A command that looks holds it alone, for a moment.
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+                if is_at(&file, &path) {
+                    return Some(AttachedLock { file, path });
+                }
+            }
+            std::thread::yield_now();
+        }
+        None
+    }
+
+    /// Is there a front that starts a lost runtime again, of one that `is_there` does not know?
+    pub(crate) fn is_awaited(&self, is_there: impl Fn(&str) -> bool) -> bool {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut locks = names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned));
+        locks.any(|lock| {
+            lock.strip_suffix(ATTACHED).is_some_and(|id| !is_there(id))
+                // One that nobody holds was left by a front that was killed, and goes.
+                && matches!(self.lock(&lock), Ok(None))
+        })
+    }
+
     /// Takes away the socket of a draining runtime that was killed: nobody else will.
     pub(crate) fn forget_draining(&self, id: &str) {
         if is_draining_id(id) {
@@ -219,15 +254,28 @@ pub(crate) struct HeldLock {
 impl HeldLock {
     /// Is it the one that others of this name find? Its file may have been removed, and another one made.
     pub(crate) fn keeps_others_out(&self) -> bool {
-        let (Ok(own), Ok(there)) = (self.file.metadata(), fs::symlink_metadata(&self.path)) else {
-            return false;
-        };
-        (own.dev(), own.ino()) == (there.dev(), there.ino())
+        is_at(&self.file, &self.path)
     }
 
     /// Keeps the key that its holder was named with, in case that the file of the key is removed.
     pub(crate) fn keep_key(&self, key: &[u8; KEY]) -> io::Result<()> {
         self.file.write_all_at(key, 0)
+    }
+}
+
+/// A lock that fronts hold together. Its file goes with the last one.
+#[derive(Debug)]
+pub(crate) struct AttachedLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Drop for AttachedLock {
+    fn drop(&mut self) {
+        let is_last = rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
+        if is_last.is_ok() && is_at(&self.file, &self.path) {
+            drop(fs::remove_file(&self.path));
+        }
     }
 }
 
@@ -239,6 +287,12 @@ impl Drop for HeldLock {
             drop(fs::remove_file(&self.path));
         }
     }
+}
+
+/// Is this file the one that others find at this path?
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(own), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (own.dev(), own.ino()) == (there.dev(), there.ino())
 }
 
 /// A link may have been put there by somebody else.
@@ -341,6 +395,17 @@ mod tests {
         fs::remove_file(directory.path().join("key")).unwrap();
         assert_ne!(directory.key().unwrap(), [7; KEY]);
         assert!(!directory.is_starting());
+        let attached = [(); 2].map(|()| directory.lock_attached("a").unwrap());
+        assert!(directory.is_awaited(|_| false) && !directory.is_awaited(|id| id == "a"));
+        let [first, last] = attached;
+        drop(first);
+        assert!(directory.is_awaited(|_| false));
+        drop(last);
+        assert!(!directory.is_awaited(|_| false));
+        assert!(!directory.file("a-attached", "lock").exists());
+        fs::write(directory.file("a-attached", "lock"), "").unwrap();
+        assert!(!directory.is_awaited(|_| false), "a killed front starts nothing");
+        assert!(!directory.file("a-attached", "lock").exists());
         let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
         directory.connect("a").unwrap();
         drop(listener);

@@ -14,6 +14,7 @@ use trunkline_gateway::{RUNTIME_SIGNALLED, own_stdin, own_stdout};
 use super::link::{Connected, RuntimeLink};
 use super::relay::{Relay, RuntimeEnding};
 use super::watch::SilenceWatch;
+use crate::shared::directory::AttachedLock;
 use crate::shared::process::{RuntimeProcess, peer};
 use crate::{FAILED, OK, console, logging, memory};
 
@@ -39,6 +40,8 @@ struct Front<'l> {
     stdout: OwnedFd,
     /// `None`: the runtime has ended in order, and the client has not needed another one since.
     runtime: Option<UnixStream>,
+    /// As long as another runtime is started at once if this one is lost.
+    attached: Option<AttachedLock>,
     connected_at: Instant,
     /// Nothing was done since memory was given back that takes much.
     is_small: bool,
@@ -71,6 +74,7 @@ pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::
         stdin: Some(own_stdin()?),
         stdout: own_stdout()?,
         runtime: None,
+        attached: None,
         connected_at: Instant::now(),
         is_small: false,
         crashes: 0,
@@ -81,6 +85,7 @@ pub(super) fn run(link: RuntimeLink<'_>, first: Connected, limit: usize) -> io::
         is_refused: false,
     };
     front.adopt(first)?;
+    front.attach();
     let end = front.serve();
     Ok(match end {
         Ok(FrontEnd::Served) | Ok(FrontEnd::ClientGone(None)) => OK,
@@ -287,9 +292,10 @@ impl Front<'_> {
             Some(RuntimeEnding::Again) => true,
             None => self.crashes < MOST_CRASHES,
         };
-        if is_wanted_at_once && self.stdin.is_some() {
-            // An error: tried again, and told, when the client needs a runtime.
-            drop(self.reconnect());
+        let is_found = is_wanted_at_once && self.stdin.is_some() && self.reconnect().is_ok();
+        // An error is told when the client needs a runtime and none is found then, either.
+        if !is_found {
+            self.attached = None;
         }
     }
 
@@ -316,7 +322,15 @@ impl Front<'_> {
             self.link.connect_again(last_question)
         })?;
         self.relay.runtime_found();
-        self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))
+        self.adopt(found).map_err(|error| format!("the shared runtime cannot be used: {error}"))?;
+        self.attach();
+        Ok(())
+    }
+
+    /// Lets commands know that another runtime is started if this one is lost.
+    fn attach(&mut self) {
+        // The one before is given up behind: somebody has it all the time.
+        self.attached = self.link.at.directory.lock_attached(&self.link.at.id);
     }
 
     /// The client needs servers and no runtime can be had: it gets its own.
