@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use kit::client::{Client, Finished};
 use kit::mcp::Speak;
@@ -12,7 +13,7 @@ use kit::{LIMIT, apart, bin, ledger, process};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{house, runtime_of, server_of};
+use super::{assert_let_end, house, runtime_of, server_of};
 
 pub(super) fn said(room: &Room, arguments: &[&str]) -> Finished {
     Client::run(command(room, arguments))
@@ -205,6 +206,7 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
     let call = client.begin("a:wait", r#"{"n":1}"#);
     let calls = || ledger::with_method(&room.ledger("a"), "tools/call").len();
     process::wait_until("the call is there", LIMIT, || calls() == 2);
+    let since = Instant::now();
     assert_eq!(said(&room, &["restart"]).code, Some(0));
     // The first one drains, because a call is open; nobody has started another one.
     let others = sockets(&room);
@@ -217,7 +219,7 @@ fn restart_between_two_runtimes_waits_for_the_next_one() {
         asked.len() >= 2
     });
     room.open_gate("go");
-    assert_eq!(client.answer(&call, LIMIT).result(), br#"{"n":1}"#);
+    assert_let_end(&client.answer(&call, LIMIT), br#"{"n":1}"#, since);
     let second = second.wait_with_output().expect("it ends");
     let why = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(second.status.success(), "{why}");

@@ -1,6 +1,7 @@
 //! What becomes of calls and warnings around a restart: open calls may end, new ones wait, nothing is lost unseen.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use kit::client::Client;
 use kit::room::Room;
@@ -9,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::commands::said;
-use super::{complaints, house_with, server_of};
+use super::{assert_let_end, complaints, house_with, server_of};
 
 const SHARES: [Option<&str>; 2] = [None, Some("per-session")];
 
@@ -28,11 +29,11 @@ fn restart_of_a_server_lets_open_calls_end() {
     for share in SHARES {
         let room = house_with(share);
         let (client, call, server) = with_open_call(&room);
+        let since = Instant::now();
         assert_eq!(said(&room, &["restart", "a"]).code, Some(0));
         let next = client.begin("a:echo", r#"{"n":2}"#);
         room.open_gate("go");
-        let answer = client.answer(&call, LIMIT);
-        assert_eq!(answer.try_result(), Some(&br#"{"n":1}"#[..]), "{share:?}: {answer}");
+        assert_let_end(&client.answer(&call, LIMIT), br#"{"n":1}"#, since);
         let answer = client.answer(&next, LIMIT).result().to_vec();
         let pid = kit::scan::path(&answer, &["structuredContent", "pid"]).expect("a pid");
         assert_ne!(pid, server.to_string().as_bytes(), "{share:?}: new calls are the next one's");
@@ -45,6 +46,7 @@ fn an_edit_of_a_server_lets_open_calls_end() {
     for share in SHARES {
         let room = house_with(share);
         let (client, call, server) = with_open_call(&room);
+        let since = Instant::now();
         let starts = || ledger::started(&room.ledger("a")).len();
         let before = starts();
         let config = std::fs::read_to_string(room.path("mcp.json")).expect("the config");
@@ -54,8 +56,7 @@ fn an_edit_of_a_server_lets_open_calls_end() {
         process::wait_until("it is started anew", LIMIT, || starts() > before);
         assert_ne!(server_of(&client), server, "{share:?}: new calls are the next one's");
         room.open_gate("go");
-        let answer = client.answer(&call, LIMIT);
-        assert_eq!(answer.try_result(), Some(&br#"{"n":1}"#[..]), "{share:?}: {answer}");
+        assert_let_end(&client.answer(&call, LIMIT), br#"{"n":1}"#, since);
         process::wait_until("the first one is gone", LIMIT, || !process::is_alive(server));
     }
 }

@@ -16,8 +16,10 @@ mod upgrade;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use kit::client::Client;
+use kit::line::Line;
 use kit::room::Room;
 use kit::say;
 
@@ -73,6 +75,22 @@ fn server_of(client: &Client) -> i32 {
 fn complaints(client: &Client) -> Vec<String> {
     let lines = client.stderr();
     lines.lines().filter(|line| !line.contains("waiting for")).map(str::to_owned).collect()
+}
+
+/// What a process that is told to end gives its open calls.
+const DRAIN: Duration = Duration::from_millis(3800);
+
+/// This call was open when its process was told to end, after `since`: it has its result. One that was still open when its
+/// time was over, as happens on a starved machine, was cut off, and says so.
+#[track_caller]
+fn assert_let_end(answer: &Line, result: &[u8], since: Instant) {
+    match answer.try_result() {
+        Some(there) => assert_eq!(there, result, "{answer}"),
+        None => {
+            assert!(since.elapsed() >= DRAIN, "cut off before its time was over: {answer}");
+            assert!(answer.message().contains("may have run"), "{answer}");
+        }
+    }
 }
 
 /// The one runtime there is.
