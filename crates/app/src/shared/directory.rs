@@ -139,14 +139,18 @@ impl RuntimeDirectory {
             let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
             let file = file.ok()?;
             // A command that looks holds it alone, for a moment.
-            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-                if is_at(&file, &path) {
-                    return Some(AttachedLock { file, path });
-                }
+            let is_held = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+            if is_held && is_at(&file, &path) {
+                return Some(AttachedLock { file, path });
             }
             std::thread::yield_now();
         }
         None
+    }
+
+    /// Takes away the lock of fronts that were killed, unless one that lives holds it.
+    pub(crate) fn forget_attached(&self, id: &str) {
+        drop(self.lock(&format!("{id}{ATTACHED}")));
     }
 
     /// Is there a front that starts a lost runtime again, of one that `is_there` does not know?
@@ -395,17 +399,6 @@ mod tests {
         fs::remove_file(directory.path().join("key")).unwrap();
         assert_ne!(directory.key().unwrap(), [7; KEY]);
         assert!(!directory.is_starting());
-        let attached = [(); 2].map(|()| directory.lock_attached("a").unwrap());
-        assert!(directory.is_awaited(|_| false) && !directory.is_awaited(|id| id == "a"));
-        let [first, last] = attached;
-        drop(first);
-        assert!(directory.is_awaited(|_| false));
-        drop(last);
-        assert!(!directory.is_awaited(|_| false));
-        assert!(!directory.file("a-attached", "lock").exists());
-        fs::write(directory.file("a-attached", "lock"), "").unwrap();
-        assert!(!directory.is_awaited(|_| false), "a killed front starts nothing");
-        assert!(!directory.file("a-attached", "lock").exists());
         let listener = std::os::unix::net::UnixListener::bind(directory.socket("a")).unwrap();
         directory.connect("a").unwrap();
         drop(listener);
@@ -417,6 +410,33 @@ mod tests {
         directory.forget_draining("a");
         directory.forget_draining(&draining);
         assert!(directory.ids().is_empty());
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_lost_runtime_is_awaited_as_long_as_a_front_lives() {
+        let root = scratch("attached");
+        let environment = Environment::of(&[("XDG_RUNTIME_DIR", root.to_str().unwrap())]);
+        let directory = RuntimeDirectory::open(&environment).unwrap();
+        let attached = [(); 2].map(|()| directory.lock_attached("a").unwrap());
+        assert!(directory.is_awaited(|_| false) && !directory.is_awaited(|id| id == "a"));
+        let [first, last] = attached;
+        drop(first);
+        assert!(directory.is_awaited(|_| false));
+        drop(last);
+        assert!(!directory.is_awaited(|_| false));
+        assert!(!directory.file("a-attached", "lock").exists());
+        let left = directory.file("a-attached", "lock");
+        fs::write(&left, "").unwrap();
+        assert!(!directory.is_awaited(|_| false), "a killed front starts nothing");
+        assert!(!left.exists());
+        fs::write(&left, "").unwrap();
+        directory.forget_attached("a");
+        assert!(!left.exists());
+        let attached = directory.lock_attached("a");
+        directory.forget_attached("a");
+        assert!(attached.is_some() && left.exists());
+        drop(attached);
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use trunkline_gateway::shortened;
 
 use crate::environment::Environment;
-use crate::shared::directory::{HeldLock, RuntimeDirectory, draining_id, is_draining_id};
+use crate::shared::directory::{HeldLock, RuntimeDirectory, draining_id, is_draining_id, own_id};
 use crate::shared::identity::{RuntimeIdentity, digests};
 
 /// How often a runtime looks whether it can still be found: files below `/tmp` are tidied away, and a session's
@@ -196,6 +196,7 @@ impl Drop for RetiredSocket {
     fn drop(&mut self) {
         // Not there: it could not be renamed.
         drop(std::fs::remove_file(self.directory.socket(&self.id)));
+        self.directory.forget_attached(own_id(&self.id));
     }
 }
 
