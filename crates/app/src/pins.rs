@@ -3,8 +3,11 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use trunkline_gateway::{Fleet, PinFiles};
+use trunkline_gateway::{
+    Fleet, Later, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinnedEntry,
+};
 
 use crate::environment::Environment;
 use crate::watch::{Pace, Watch};
@@ -15,6 +18,38 @@ const VARIABLE: &str = "TRUNKLINE_PINS";
 /// `None`: nothing is pinned, because the user switched it off or no directory is known.
 pub(crate) fn home(environment: &Environment) -> Option<PinFiles> {
     Some(PinFiles::in_directory(directory(environment)?))
+}
+
+/// For a client that can do less than the user's others: a server may list fewer tools to it, and with those as its first
+/// pins the rest would be new to the next client. It obeys pins, and adds what has changed.
+#[derive(Debug)]
+pub(crate) struct NoFirstPins(pub(crate) Arc<dyn PinHome>);
+
+impl PinHome for NoFirstPins {
+    fn load(&self, entry: PinnedEntry) -> Later<'_, Result<LoadedPins, PinHomeError>> {
+        self.0.load(entry)
+    }
+
+    fn save(&self, entry: PinnedEntry, change: PinChange) -> Later<'_, Result<(), PinHomeError>> {
+        match &change.expected {
+            Some(_) => self.0.save(entry, change),
+            None => Box::pin(async { Ok(()) }),
+        }
+    }
+
+    fn load_now(&self, entry: &PinnedEntry) -> Option<Result<LoadedPins, PinHomeError>> {
+        self.0.load_now(entry)
+    }
+
+    fn save_soon(&self, entry: &PinnedEntry, change: PinChange) {
+        if change.expected.is_some() {
+            self.0.save_soon(entry, change);
+        }
+    }
+
+    fn remedy(&self, server: &str) -> String {
+        self.0.remedy(server)
+    }
 }
 
 fn directory(environment: &Environment) -> Option<PathBuf> {

@@ -93,16 +93,49 @@ fn commands_that_look_tell_servers_what_a_shared_runtime_tells_them() {
     drop(client);
     let config = room.path("mcp.json");
     let config = ["--config", config.to_str().expect("UTF-8")];
-    for command in ["check", "doctor", "scan"] {
+    let looks = [
+        &["check"][..],
+        &["doctor"],
+        &["scan"],
+        &["tools"],
+        &["resources"],
+        &["prompts"],
+        &["search", "echo"],
+    ];
+    for command in looks {
         let before = ledger::started(&room.ledger("a")).len();
-        said(&room, &[&[command], &config[..]].concat());
-        assert_eq!(ledger::started(&room.ledger("a")).len(), before + 1, "{command}");
-        assert_eq!(told(), of_the_runtime, "{command}");
+        said(&room, &[command, &config[..]].concat());
+        assert_eq!(ledger::started(&room.ledger("a")).len(), before + 1, "{command:?}");
+        assert_eq!(told(), of_the_runtime, "{command:?}");
     }
     entry.as_object_mut().expect("an entry").remove("era"); // no key of the simple aggregator's
     room.config([("a", entry)]);
     said(&room, &[&["check", "--simple"], &config[..]].concat());
     assert_eq!(told(), "{}", "as the simple aggregator");
+}
+
+/// A server may list less to a terminal than to clients. With that as its first pins the rest would be new to them.
+#[test]
+fn a_call_from_a_terminal_pins_nothing_that_was_not_seen_before() {
+    let room = Room::shared();
+    let mut entry = room.fake("a").tool("echo", say::echo()).entry();
+    entry["onChange"] = json!("hold");
+    room.config([("a", entry)]);
+    let pins = || std::fs::read_dir(room.path("pins")).map_or(0, |it| it.count());
+    let config = room.path("mcp.json");
+    let config = ["--config", config.to_str().expect("UTF-8")];
+    let run = |command: &[&str]| said(&room, &[command, &config[..]].concat());
+    let called = run(&["call", "a:echo"]);
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    assert_eq!(pins(), 0, "{}", called.stderr);
+    assert_eq!(run(&["tools"]).code, Some(0));
+    assert!(pins() > 0);
+    // What was pinned is obeyed, and a change is kept for review.
+    drop(room.fake("a").tool("echo", say::echo()).tool("other", say::echo()).entry());
+    let refused = run(&["call", "a:other"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let review = run(&["review"]).stdout;
+    assert!(review.contains("other"), "{review}");
 }
 
 #[test]

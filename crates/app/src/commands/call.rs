@@ -18,8 +18,12 @@ pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
         Ok(given) => given,
         Err(text) => return console::problem(&format!("error: {text}\n"), crate::USAGE),
     };
-    let manner =
-        OneShotOptions { target, wanted: Some(&asked.name), person: console::person_is_there() };
+    let manner = OneShotOptions {
+        target,
+        wanted: Some(&asked.name),
+        person: console::person_is_there(),
+        only_lists: false,
+    };
     one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
         let definition = visit.find(ListKind::Tools, &list, &asked.name)?;

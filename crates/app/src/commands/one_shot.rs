@@ -1,5 +1,6 @@
 //! One run of the command-line client: start the servers, make a request, stop the servers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::ctrl_c;
@@ -7,7 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
-use trunkline_gateway::{Declared, Gateway, LocalClient, LocalError, Options, State, Status};
+use trunkline_gateway::{
+    Declared, Gateway, LocalClient, LocalError, Options, PinHome, State, Status,
+};
 use trunkline_http::Url;
 
 use crate::cli::ClientTarget;
@@ -16,6 +19,7 @@ use crate::commands::notifications::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
 use crate::commands::starting::{UNREMARKED, settled};
 use crate::environment::Environment;
+use crate::pins::NoFirstPins;
 use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
 use crate::{FAILED, USAGE, console};
@@ -58,6 +62,8 @@ pub(super) struct OneShotOptions<'m> {
     pub(super) wanted: Option<&'m str>,
     /// Whether a person may be asked something meanwhile.
     pub(super) person: bool,
+    /// Nothing but lists are asked for: servers are told what a shared runtime tells them, as by `check`.
+    pub(super) only_lists: bool,
 }
 
 /// Starts the servers, does the work, stops them. Returns the exit code.
@@ -218,7 +224,10 @@ fn options(
     let target = manner.target;
     let wanted = StartOptions {
         bounds: &target.bounds,
-        declared: Declared::of_the_client(),
+        declared: match manner.only_lists {
+            true => Declared::everything(),
+            false => Declared::of_the_client(),
+        },
         patience: Some(PATIENCE),
         ..StartOptions::once(&target.servers)
     };
@@ -232,7 +241,12 @@ fn options(
     if let Some(name) = manner.wanted.filter(|_| target.servers.client.is_none()) {
         keep_owners(&mut config, name, separator);
     }
-    settings::options(&wanted, &path, config, environment)
+    let mut options = settings::options(&wanted, &path, config, environment)?;
+    if !manner.only_lists {
+        let home = options.shown.pins.take();
+        options.shown.pins = home.map(|home| Arc::new(NoFirstPins(home)) as Arc<dyn PinHome>);
+    }
+    Ok(options)
 }
 
 /// Leaves only servers whose prefix the name has. A name that has none may be anybody's, or a custom

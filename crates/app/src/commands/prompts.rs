@@ -16,7 +16,12 @@ pub(crate) fn run(asked: &Prompts, environment: &Environment) -> u8 {
         Ok(pairs) => pairs,
         Err(text) => return console::problem(&format!("error: {text}\n"), USAGE),
     };
-    let manner = OneShotOptions { target, wanted: None, person: console::person_is_there() };
+    let manner = OneShotOptions {
+        target,
+        wanted: None,
+        person: console::person_is_there(),
+        only_lists: asked.name.is_none(),
+    };
     one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("prompts/list", b"{}").await?;
         let Some(name) = &asked.name else {

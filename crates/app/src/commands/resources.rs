@@ -11,8 +11,12 @@ use crate::{OK, console};
 
 pub(crate) fn run(asked: &Resources, environment: &Environment) -> u8 {
     // An address says nothing about the server it belongs to.
-    let manner =
-        OneShotOptions { target: &asked.target, wanted: None, person: console::person_is_there() };
+    let manner = OneShotOptions {
+        target: &asked.target,
+        wanted: None,
+        person: console::person_is_there(),
+        only_lists: asked.uri.is_none(),
+    };
     one_shot::run(&manner, environment, async |visit| match &asked.uri {
         None => list(asked, visit).await,
         Some(uri) => read(asked, uri, visit).await,

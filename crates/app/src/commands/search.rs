@@ -14,7 +14,12 @@ pub(crate) fn run(asked: &Search, environment: &Environment) -> u8 {
             USAGE,
         );
     }
-    let manner = OneShotOptions { target, wanted: None, person: console::person_is_there() };
+    let manner = OneShotOptions {
+        target,
+        wanted: None,
+        person: console::person_is_there(),
+        only_lists: true,
+    };
     one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
         let known = match target.url {

@@ -20,6 +20,7 @@ pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
         target,
         wanted: asked.name.as_deref(),
         person: console::person_is_there(),
+        only_lists: true,
     };
     one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
