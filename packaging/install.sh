@@ -86,13 +86,14 @@ echo "its checksum is right"
 
 tar -xzf "$work/$archive" -C "$work" || fail "$archive cannot be unpacked"
 mkdir -p "$to" || fail "$to cannot be made"
-for program in trunkline mcp-simple-aggregator; do
-    # In one step, also while an older one runs.
-    cp "$work/$folder/$program" "$to/.$program.new" || fail "$to cannot be written to"
-    chmod 755 "$to/.$program.new"
-    mv -f "$to/.$program.new" "$to/$program"
-    echo "installed $to/$program"
-done
+# Each in one step, also while an older one runs.
+cp "$work/$folder/trunkline" "$to/.trunkline.new" || fail "$to cannot be written to"
+chmod 755 "$to/.trunkline.new"
+mv -f "$to/.trunkline.new" "$to/trunkline"
+echo "installed $to/trunkline"
+ln -sf trunkline "$to/.mcp-simple-aggregator.new"
+mv -f "$to/.mcp-simple-aggregator.new" "$to/mcp-simple-aggregator"
+echo "installed $to/mcp-simple-aggregator, a link to it"
 "$to/trunkline" --version >/dev/null || fail "$to/trunkline does not run here"
 
 case ":${PATH:-}:" in

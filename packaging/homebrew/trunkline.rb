@@ -6,7 +6,8 @@ class Trunkline < Formula
   license any_of: ["MIT", "Apache-2.0"]
 @PLATFORMS@
   def install
-    bin.install "trunkline", "mcp-simple-aggregator"
+    bin.install "trunkline"
+    bin.install_symlink bin/"trunkline" => "mcp-simple-aggregator"
     bash_completion.install "share/bash-completion/completions/trunkline"
     zsh_completion.install "share/zsh/vendor-completions/_trunkline"
     fish_completion.install "share/fish/vendor_completions.d/trunkline.fish"

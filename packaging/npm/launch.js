@@ -11,7 +11,8 @@ const wanted = `trunkline-${process.platform}-${process.arch}`;
 
 let file;
 try {
-  file = require.resolve(`${wanted}/bin/${program}`);
+  // One program: it is what it is called.
+  file = require.resolve(`${wanted}/bin/trunkline${process.platform === "win32" ? ".exe" : ""}`);
 } catch {
   console.error(
     `error: Trunkline has no program for ${process.platform} on ${process.arch}, or the package ` +
@@ -21,7 +22,7 @@ try {
   process.exit(1);
 }
 
-const child = spawn(file, process.argv.slice(2), { stdio: "inherit" });
+const child = spawn(file, process.argv.slice(2), { argv0: program, stdio: "inherit" });
 // A signal for this process is meant for the program. Of one from the terminal it has its own already.
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));

@@ -43,11 +43,22 @@ use std::process::ExitCode;
 use cli::{Command, Invocation};
 use environment::Environment;
 
-/// Which of the two binaries runs.
+/// Which of the two programs runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     Trunkline,
     SimpleAggregator,
+}
+
+impl Program {
+    /// By the name that it is called by: packages have one file, and the drop-in is a link to it.
+    pub fn called() -> Self {
+        let name = std::env::args_os().next().unwrap_or_default();
+        match std::path::Path::new(&name).file_stem() {
+            Some(name) if name == "mcp-simple-aggregator" => Self::SimpleAggregator,
+            _ => Self::Trunkline,
+        }
+    }
 }
 
 /// Exit codes: everything went well; it was tried and failed; it was asked for wrongly.

@@ -1,7 +1,7 @@
-//! The program `trunkline`.
+//! The program `trunkline`; called `mcp-simple-aggregator`, it is that.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    trunkline_app::main(trunkline_app::Program::Trunkline)
+    trunkline_app::main(trunkline_app::Program::called())
 }

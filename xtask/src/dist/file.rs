@@ -50,6 +50,15 @@ pub(super) fn copy(from: &Path, to: &Path, mode: u32) -> Result<(), String> {
     write(to, read(from)?, mode)
 }
 
+/// Makes a link to a file in the same folder.
+pub(super) fn link(name: &str, path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::os::unix::fs::symlink(name, path),
+    }
+    .map_err(|error| said(path, &error))
+}
+
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| said(path, &error))
 }

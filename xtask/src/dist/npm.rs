@@ -67,7 +67,8 @@ fn platform(programs: &Programs, folder: &Path) -> Result<(), String> {
         head(&name(programs), &programs.version)
     );
     file::write(&folder.join("package.json"), manifest, DATA)?;
-    programs.copy_to(&folder.join("bin"))?;
+    // npm packs no links: the starter says by which name the program is called.
+    programs.copy_program_to(&folder.join("bin"))?;
     licences(folder)
 }
 

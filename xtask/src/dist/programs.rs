@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::platform::Platform;
+use super::platform::{Platform, System};
 use super::{file, musl};
 
 pub(super) const NAMES: [&str; 2] = ["trunkline", "mcp-simple-aggregator"];
@@ -66,13 +66,26 @@ impl Programs {
         started(self.platform, &self.path(name))
     }
 
-    /// Puts them into a folder.
+    /// Puts them into a folder: one file, and a link to it that makes it the drop-in.
     pub(super) fn copy_to(&self, folder: &Path) -> Result<(), String> {
-        for name in NAMES {
-            let to = folder.join(format!("{name}{}", self.platform.ending()));
-            file::copy(&self.path(name), &to, file::PROGRAM)?;
-            strip(&to);
+        let [program, drop_in] = NAMES;
+        self.copy_one(program, folder)?;
+        match self.platform.system {
+            // Links are for administrators there.
+            System::Windows => self.copy_one(drop_in, folder),
+            System::Linux | System::Mac => file::link(program, &folder.join(drop_in)),
         }
+    }
+
+    /// Puts `trunkline` into a folder, alone.
+    pub(super) fn copy_program_to(&self, folder: &Path) -> Result<(), String> {
+        self.copy_one(NAMES[0], folder)
+    }
+
+    fn copy_one(&self, name: &str, folder: &Path) -> Result<(), String> {
+        let to = folder.join(format!("{name}{}", self.platform.ending()));
+        file::copy(&self.path(name), &to, file::PROGRAM)?;
+        strip(&to);
         Ok(())
     }
 

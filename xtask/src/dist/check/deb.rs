@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{holds, made};
-use crate::dist::programs::output;
+use super::{holds, made, session};
+use crate::dist::programs::{NAMES, output};
 use crate::dist::{Dist, deb, file};
 
 /// What everybody gets; completions and the manual follow when the program prints them.
@@ -42,10 +42,14 @@ pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
     let root = place.join("root");
     installed(&package, &root)?;
     let program = root.join("usr/bin/trunkline");
-    let said = output(Command::new(&program).arg("--version"))?;
-    holds(&said, &[version])?;
+    for name in NAMES {
+        let said = output(Command::new(root.join("usr/bin").join(name)).arg("--version"))?;
+        holds(&said, &[name, version])?;
+    }
     let config = root.join("etc/trunkline/mcp.json");
-    output(Command::new(&program).args(["check", "--config"]).arg(&config))?;
+    output(
+        Command::new(&program).args(["check", "--config"]).arg(&config).env(session::PINS, "off"),
+    )?;
     removed(&root)?;
     let files = listed.lines().filter(|line| line.starts_with('-')).count();
     Ok(format!("{files} files, installed, run and purged again"))

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{holds, made};
-use crate::dist::programs::output;
+use super::{holds, made, session};
+use crate::dist::programs::{NAMES, output};
 use crate::dist::{Dist, rpm, tree};
 
 const FILES: [&str; 6] = [
@@ -36,10 +36,14 @@ pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
     let install = ["--install", "--nodeps", "--noscripts", "--nosignature"];
     output(call(place).args(at(&root)).args(install).arg(&package))?;
     let program = root.join("usr/bin/trunkline");
-    let said = output(Command::new(&program).arg("--version"))?;
-    holds(&said, &[&programs.version])?;
+    for name in NAMES {
+        let said = output(Command::new(root.join("usr/bin").join(name)).arg("--version"))?;
+        holds(&said, &[name, &programs.version])?;
+    }
     let config = root.join(tree::CONFIG.trim_start_matches('/'));
-    output(Command::new(&program).args(["check", "--config"]).arg(&config))?;
+    output(
+        Command::new(&program).args(["check", "--config"]).arg(&config).env(session::PINS, "off"),
+    )?;
     output(call(place).args(at(&root)).args(["--erase", "--nodeps", "--noscripts", "trunkline"]))?;
     if program.exists() {
         return Err("the program is left after it was erased".to_owned());

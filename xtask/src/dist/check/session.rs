@@ -9,6 +9,9 @@ const OPEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"p
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 "#;
 
+/// What is tried leaves nothing in the home of whoever tries it.
+pub(super) const PINS: &str = "TRUNKLINE_PINS";
+
 /// How the answer to the list begins.
 const LISTED: &str = r#"{"jsonrpc":"2.0","id":2,"#;
 
@@ -18,7 +21,7 @@ pub(super) fn tools(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let failed = |error: std::io::Error| format!("{shown}: {error}");
     // Its log goes to ours: a pipe that nobody reads could fill up.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).env(PINS, "off");
     let mut child = command.spawn().map_err(|error| format!("cannot run {shown}: {error}"))?;
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
