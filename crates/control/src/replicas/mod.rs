@@ -2,6 +2,7 @@
 //! is reached, the way from one to another, and the idempotency keys of all.
 
 mod call_keys;
+mod ended_calls;
 mod sender;
 mod set;
 

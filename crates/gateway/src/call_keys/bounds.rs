@@ -10,6 +10,9 @@ pub(super) const BYTES_IN_MEMORY: usize = 16 * 1024 * 1024;
 /// Bytes of an answer that is kept for whoever makes the call again.
 // An answer of megabytes for each call of a busy client would fill any store.
 pub const KEPT_ANSWER: usize = 256 * 1024;
+/// Bytes of all answers that wait to be written while the store is slow or away; of those beyond it is kept that their
+/// calls have run.
+pub const QUEUED_ANSWERS: usize = 32 * 1024 * 1024;
 /// How long a key stands for its call.
 // Clients that try again do so for minutes; people who look at what failed yesterday find it.
 pub const KEYS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);

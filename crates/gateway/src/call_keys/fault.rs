@@ -32,6 +32,10 @@ pub enum KeyFault {
         "what became of the idempotency key cannot be looked up ({0}); the call did not run, try again later"
     )]
     Away(String),
+    #[error(
+        "too many calls ask for their idempotency keys at this moment; the call did not run, try again later"
+    )]
+    Busy,
 }
 
 // Codes of JSON-RPC; docs/errors.md lists them. That it is the key of another call is a mistake in the params.
@@ -58,7 +62,7 @@ impl KeyFault {
 
     /// Is the same call worth another try, under the same key?
     pub fn may_retry(&self) -> bool {
-        matches!(self, Self::Running | Self::Away(_))
+        matches!(self, Self::Running | Self::Away(_) | Self::Busy)
     }
 
     /// When.
@@ -72,7 +76,7 @@ impl KeyFault {
             Self::Running => IN_USE,
             Self::Unknown => UNKNOWN,
             Self::NotKept => NOT_KEPT,
-            Self::Away(_) => AWAY,
+            Self::Away(_) | Self::Busy => AWAY,
         }
     }
 

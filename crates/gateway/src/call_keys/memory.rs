@@ -143,6 +143,7 @@ impl KeyTable {
             }
             (KeyOutcome::Asked(answer), ..) => Progress::Asked(answer),
             (KeyOutcome::Answered(answer), ..) => Progress::Answered(answer),
+            (KeyOutcome::NotKept, ..) => Progress::NotKept,
             (KeyOutcome::Unknown, ..) => Progress::Unknown,
         };
         self.bytes += known.progress.bytes();

@@ -11,7 +11,7 @@ mod ticket;
 use std::fmt::Debug;
 use std::pin::Pin;
 
-pub use bounds::{KEPT_ANSWER, KEYS_KEPT};
+pub use bounds::{KEPT_ANSWER, KEYS_KEPT, QUEUED_ANSWERS};
 pub use call::{KeyedCall, idempotency_key};
 #[cfg(test)]
 pub(crate) use fault::CODES;
@@ -21,7 +21,7 @@ pub(crate) use progress::KeyedProgress;
 pub use ticket::{ClaimedCall, KeyClaim, KeyTicket, TakenKey, claim_key};
 
 /// What comes of asking for a key, once that is known.
-pub type ClaimFuture = Pin<Box<dyn Future<Output = Result<KeyState, String>> + Send>>;
+pub type ClaimFuture = Pin<Box<dyn Future<Output = Result<KeyState, KeyFault>> + Send>>;
 
 /// Keeps what became of calls that carry a key. Nothing in it may wait but the futures that it returns.
 pub trait CallKeys: Debug + Send + Sync {
@@ -57,6 +57,8 @@ pub enum KeyOutcome {
     Answered(KeptAnswer),
     /// Its server has asked something: the call goes on with the next round.
     Asked(KeptAnswer),
+    /// It has run, and its answer is not kept.
+    NotKept,
     /// It may have run, and has no answer.
     Unknown,
 }

@@ -41,7 +41,7 @@ pub struct KeyTicket {
 /// Asks for the key of a call.
 pub async fn claim_key(keys: Arc<dyn CallKeys>, call: KeyedCall) -> KeyClaim {
     match keys.claim(call.clone()).await {
-        Err(why) => KeyClaim::Refused(KeyFault::Away(why)),
+        Err(fault) => KeyClaim::Refused(fault),
         Ok(KeyState::Taken(taken)) => {
             let claimed = Some(ClaimedCall { call, taken });
             KeyClaim::First(KeyTicket { keys, claimed, may_have_run: false })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Kind, member, scan};
 
 use crate::call::{Payload, Responder, ResponseSink};
-use crate::call_keys::{KeptAnswer, KeyOutcome, KeyTicket, KeyedProgress};
+use crate::call_keys::{KEPT_ANSWER, KeptAnswer, KeyOutcome, KeyTicket, KeyedProgress};
 use crate::limiter::AddressAccount;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
@@ -33,15 +33,19 @@ impl KeyedSink {
         // A statement of its own: the lock is not held while the ticket is settled.
         let ticket = self.ticket.lock().take();
         let Some(ticket) = ticket else { return };
-        let mut body = Vec::with_capacity(payload.bytes().len() + 16);
-        edits.write(payload.bytes(), &mut body);
-        ticket.settle(self.outcome(code, body));
+        ticket.settle(self.outcome(code, payload, edits));
     }
 
-    fn outcome(&self, code: i64, body: Vec<u8>) -> KeyOutcome {
+    fn outcome(&self, code: i64, payload: &Payload<'_>, edits: &Edits<'_>) -> KeyOutcome {
         if !self.progress.may_have_run() {
             return KeyOutcome::NotRun;
         }
+        // Not even copied.
+        if payload.bytes().len() > KEPT_ANSWER {
+            return KeyOutcome::NotKept;
+        }
+        let mut body = Vec::with_capacity(payload.bytes().len() + 16);
+        edits.write(payload.bytes(), &mut body);
         let Ok(message) = scan(&body) else { return KeyOutcome::Unknown };
         let is_asking = message.text(message.result_type) == b"\"input_required\"";
         let did_not_run = message.kind == Kind::Refusal && {

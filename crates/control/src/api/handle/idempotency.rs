@@ -1,6 +1,6 @@
 //! Idempotency keys of calls: the header that carries one, and the answer that is kept for it.
 
-use trunkline_gateway::{KeptAnswer, KeyOutcome, WebRequest, idempotency_key};
+use trunkline_gateway::{KEPT_ANSWER, KeptAnswer, KeyOutcome, WebRequest, idempotency_key};
 
 use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, MEDIA_TYPE, Problem};
@@ -49,6 +49,8 @@ pub(super) fn key_of<'a>(asked: &ApiRequest<'a>) -> Result<Option<&'a str>, Prob
 /// What is kept of a call that has ended.
 pub(super) fn outcome(answer: &Result<ApiResponse, Problem>, path: &str) -> KeyOutcome {
     let (status, body) = match answer {
+        // Not even copied.
+        Ok(answer) if answer.body().len() > KEPT_ANSWER => return KeyOutcome::NotKept,
         Ok(answer) => (answer.status, answer.body().to_vec()),
         // The server has done what it was to do, as far as anybody knows.
         Err(problem) if problem.text.may_have_run || problem.kind == Kind::BadAnswer => {

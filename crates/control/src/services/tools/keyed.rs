@@ -66,6 +66,7 @@ fn problem(fault: &KeyFault) -> Problem {
         KeyFault::Unknown => ProblemKind::OutcomeUnknown,
         KeyFault::NotKept => ProblemKind::AnswerNotKept,
         KeyFault::Away(_) => ProblemKind::StoreUnavailable,
+        KeyFault::Busy => ProblemKind::TooMany,
     };
     let problem = Problem::new(kind, fault.to_string());
     match fault.again() {
