@@ -44,7 +44,7 @@ mod upstream;
 
 pub use call_keys::{
     CallKeys, ClaimFuture, ClaimedCall, KEPT_ANSWER, KEYS_KEPT, KeptAnswer, KeyClaim, KeyFault,
-    KeyOutcome, KeyState, KeyTicket, KeyedCall, QUEUED_ANSWERS, TakenKey, claim_key,
+    KeyOutcome, KeyState, KeyTicket, KeyedCall, QUEUED_ANSWERS, ROUNDS_KEPT, TakenKey, claim_key,
     idempotency_key,
 };
 pub use certificate::ClientCertificate;

@@ -243,6 +243,51 @@ fn what_a_server_asks_is_asked_again_until_it_is_answered() {
 }
 
 #[test]
+fn an_answer_to_an_earlier_question_that_comes_late_is_not_told_again() {
+    let room = Room::new();
+    let question = |state| {
+        say::steps([say::modern::input_required(
+            &[("k", "elicitation/create", ASKED)],
+            Some(state),
+        )])
+    };
+    let rounds = say::modern::rounds([
+        question(r#""1:one""#),
+        question(r#""2:two""#),
+        question(r#""3:three""#),
+        say::steps([say::result(r#"{"content":[],"resultType":"complete"}"#)]),
+    ]);
+    let server = room.fake("a").modern().tool("ask", rounds);
+    room.config([("a", server.entry())]);
+    let cluster = Cluster::start(&room, 2, &["--config", &config(&room)]);
+    cluster.wait_tool("a.ask");
+    let serve = room.serve(&[]);
+    let bare = || Modern::http_with(serve.address(), ABLE, &[]);
+    let platform = [0, 1].map(|at| modern(&cluster.replicas[at], &cluster.key));
+    // In the store of a platform, and in memory without one.
+    for (clients, before) in [(platform, 0), ([bare(), bare()], 4)] {
+        let call = params("a.ask", "{}", "k");
+        let first = clients[0].ask("tools/call", &call).round();
+        let told = first.answered(&call, |_| ANSWER.to_owned());
+        let second = clients[1].ask("tools/call", &told).round();
+        let then = second.answered(&call, |_| ANSWER.to_owned());
+        let asked = clients[0].ask("tools/call", &then);
+        let last = asked.round().answered(&call, |_| ANSWER.to_owned());
+        assert_eq!(ran(&room, "a"), before + 3);
+        for late in [&told, &then, &call] {
+            let answer = clients[1].ask("tools/call", late);
+            assert_eq!(answer.result(), asked.result(), "what is open is asked again");
+        }
+        let done = clients[1].ask("tools/call", &last);
+        assert!(done.to_string().contains("complete"), "{done}");
+        for late in [&told, &then, &last, &call] {
+            assert_eq!(clients[0].ask("tools/call", late).result(), done.result());
+        }
+        assert_eq!(ran(&room, "a"), before + 4, "four rounds, each once");
+    }
+}
+
+#[test]
 fn an_answer_that_is_too_large_is_not_kept_and_its_call_is_not_run_again() {
     let room = Room::new();
     let text = "x".repeat(300 * 1024);

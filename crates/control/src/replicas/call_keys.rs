@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_gateway::{
     CallKeys, ClaimFuture, ClaimedCall, KEYS_KEPT, KeptAnswer, KeyFault, KeyOutcome, KeyState,
-    KeyedCall, TakenKey,
+    KeyedCall, ROUNDS_KEPT, TakenKey,
 };
 use trunkline_store::{
     CallKey, CallKeyOutcome, CallKeyState, EndedCall, KeyClaimant, Store, StoreError,
@@ -175,6 +175,7 @@ impl SharedKeys {
             number,
             kept: ms(KEYS_KEPT),
             alive: alive(),
+            rounds: ROUNDS_KEPT,
         };
         let state = self.0.store.claim_call_key(CallKey { id, request, round }, by).await;
         let state = state.map_err(|error| NotKnown::Away { number, error })?;

@@ -8,6 +8,8 @@ use trunkline_catalog::pins::canonical;
 
 /// Bytes of a key.
 const LONGEST: usize = 255;
+/// Characters of a round.
+const ROUND: usize = 32;
 
 /// The key, if it can be one: some characters, none of them a control character.
 pub fn idempotency_key(text: &str) -> Option<&str> {
@@ -45,7 +47,10 @@ impl KeyedCall {
     /// The round of the call in which its server is told what it has asked.
     #[must_use]
     pub fn answering(self, state: &[u8], answers: &[u8]) -> Self {
-        Self { round: digest(&[state, answers]), ..self }
+        let mut round = digest(&[state, answers]);
+        // Enough to tell the rounds of one call apart, and all of them are kept.
+        round.truncate(ROUND);
+        Self { round, ..self }
     }
 }
 

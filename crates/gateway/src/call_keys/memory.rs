@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use super::bounds::{BYTES_IN_MEMORY, KEPT_ANSWER, KEYS_IN_MEMORY, KEYS_KEPT};
+use super::rounds::Rounds;
 use super::{
     CallKeys, ClaimFuture, ClaimedCall, KeptAnswer, KeyOutcome, KeyState, KeyedCall, TakenKey,
 };
@@ -54,7 +55,7 @@ impl CallKeys for MemoryKeys {
 #[derive(Debug)]
 struct KnownCall {
     request: String,
-    round: String,
+    rounds: Rounds,
     progress: Progress,
 }
 
@@ -94,8 +95,9 @@ impl KeyTable {
         let Some(known) = self.calls.get_mut(&call.id) else {
             self.order.push_back((call.id.clone(), now));
             let progress = Progress::Running(None);
-            let (request, round) = (call.request.clone(), call.round.clone());
-            self.calls.insert(call.id.clone(), KnownCall { request, round, progress });
+            let (request, mut rounds) = (call.request.clone(), Rounds::default());
+            rounds.push(&call.round);
+            self.calls.insert(call.id.clone(), KnownCall { request, rounds, progress });
             return KeyState::Taken(TakenKey::default());
         };
         if known.request != call.request {
@@ -103,10 +105,11 @@ impl KeyTable {
         }
         match &known.progress {
             Progress::Running(_) => KeyState::Running,
-            // The first call again is asked what is open: it does not begin anew.
-            Progress::Asked(question) if known.round != call.round && !call.round.is_empty() => {
+            // What it was told before, it is not told again: it is asked what is open.
+            Progress::Asked(question) if !known.rounds.contain(&call.round) => {
                 let progress = Progress::Running(Some(question.clone()));
-                let before = std::mem::replace(&mut known.round, call.round.clone());
+                let before = known.rounds.last();
+                known.rounds.push(&call.round);
                 known.progress = progress;
                 KeyState::Taken(TakenKey { before: Some(before), number: 0 })
             }
@@ -125,8 +128,8 @@ impl KeyTable {
         let question = question.take();
         self.bytes -= question.as_ref().map_or(0, |question| question.body.len()).min(self.bytes);
         known.progress = match (outcome, &taken.before, question) {
-            (KeyOutcome::NotRun, Some(before), Some(question)) => {
-                known.round.clone_from(before);
+            (KeyOutcome::NotRun, Some(_), Some(question)) => {
+                known.rounds.take_back();
                 Progress::Asked(question)
             }
             (KeyOutcome::NotRun, ..) => {
@@ -184,6 +187,7 @@ impl KeyTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call_keys::bounds::ROUNDS_KEPT;
 
     fn call(id: &str, request: &str, round: &str) -> KeyedCall {
         KeyedCall { id: id.to_owned(), request: request.to_owned(), round: round.to_owned() }
@@ -248,6 +252,29 @@ mod tests {
         for again in [&first, &next] {
             assert_eq!(table.claim(again, now), KeyState::Answered(answer("!")));
         }
+    }
+
+    #[test]
+    fn what_was_told_in_an_earlier_round_is_not_told_again() {
+        let (mut table, now) = (KeyTable::default(), Instant::now());
+        let first = call("1", "a", "");
+        table.claim(&first, now);
+        settle(&mut table, &first, None, KeyOutcome::Asked(answer("?")));
+        let round = |number: usize| call("1", "a", &number.to_string());
+        for number in 0..=ROUNDS_KEPT {
+            let taken = table.claim(&round(number), now);
+            assert!(matches!(&taken, KeyState::Taken(taken) if taken.before.is_some()), "{number}");
+            settle(&mut table, &round(number), Some(""), KeyOutcome::NotRun);
+            assert_eq!(table.claim(&round(number), now), taken, "{number} was not told");
+            let asked = format!("after {number}");
+            settle(&mut table, &round(number), Some(""), KeyOutcome::Asked(answer(&asked)));
+            // The last so many.
+            for again in (number + 1).saturating_sub(ROUNDS_KEPT)..=number {
+                let state = table.claim(&round(again), now);
+                assert_eq!(state, KeyState::Answered(answer(&asked)), "{again} after {number}");
+            }
+        }
+        assert_eq!(table.claim(&first, now), table.claim(&round(ROUNDS_KEPT), now));
     }
 
     #[test]

@@ -6,12 +6,13 @@ mod call;
 mod fault;
 mod memory;
 mod progress;
+mod rounds;
 mod ticket;
 
 use std::fmt::Debug;
 use std::pin::Pin;
 
-pub use bounds::{KEPT_ANSWER, KEYS_KEPT, QUEUED_ANSWERS};
+pub use bounds::{KEPT_ANSWER, KEYS_KEPT, QUEUED_ANSWERS, ROUNDS_KEPT};
 pub use call::{KeyedCall, idempotency_key};
 #[cfg(test)]
 pub(crate) use fault::CODES;

@@ -17,7 +17,7 @@ pub enum KeyClaim {
 /// How a key was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenKey {
-    /// The round that the call goes on from, if its server has asked something.
+    /// The rounds that the call goes on from, if its server has asked something.
     pub before: Option<String>,
     /// Tells this from every other time that the key was taken.
     pub number: i64,

@@ -26,12 +26,14 @@ pub struct KeyClaimant {
     pub kept: i64,
     /// Replicas that were not heard of for so long have gone.
     pub alive: i64,
+    /// Rounds of one call that are remembered; the oldest go first.
+    pub rounds: usize,
 }
 
 /// What a key stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKeyState {
-    /// It is the claimant's now; the round it goes on from, if its server has asked something.
+    /// It is the claimant's now; the rounds it goes on from, if its server has asked something.
     Taken {
         before: Option<String>,
     },
@@ -70,6 +72,8 @@ const ASKED: &str = "asked";
 const ANSWERED: &str = "answered";
 const NOT_KEPT: &str = "not-kept";
 const UNKNOWN: &str = "unknown";
+/// In the column `round`, which has all rounds that are remembered.
+const BETWEEN_ROUNDS: &str = " ";
 
 fn clock(session: &Session) -> &'static str {
     match session {
@@ -94,7 +98,7 @@ pub(crate) async fn claim(
          made_at = excluded.made_at WHERE call_keys.made_at < excluded.made_at - $5"
     );
     let CallKey { id, request, round } = call;
-    let KeyClaimant { replica, number, kept, alive } = by;
+    let KeyClaimant { replica, number, kept, alive, rounds } = by;
     let values = vec![
         id.clone().into(),
         request.clone().into(),
@@ -122,10 +126,11 @@ pub(crate) async fn claim(
     match known.state.as_str() {
         RUNNING if known.replica == replica || known.is_alive => Ok(CallKeyState::Running),
         RUNNING | UNKNOWN => Ok(CallKeyState::Unknown),
-        // The first call again: it is asked what is open, and does not begin anew.
-        ASKED if known.round != round && !round.is_empty() => {
+        // What it was told before, it is not told again: it is asked what is open.
+        ASKED if !was_told(&known.rounds, &round) => {
             let by = (replica.as_str(), number);
-            next_round(session, CallKey { id, request, round }, known.round, by).await
+            let next = (known.rounds.clone(), and_told(&known.rounds, &round, rounds));
+            next_round(session, id, next, by).await
         }
         ASKED | ANSWERED => Ok(match known.answer {
             Some(sealed) => CallKeyState::Answered { code: known.code, sealed },
@@ -138,30 +143,39 @@ pub(crate) async fn claim(
 /// Its server was told what it has asked. The question stays, in case the call cannot go on.
 async fn next_round(
     session: &mut Session,
-    call: CallKey,
-    before: String,
+    id: String,
+    (before, rounds): (String, String),
     (replica, number): (&str, i64),
 ) -> Result<CallKeyState, StoreError> {
     let sql = format!(
         "UPDATE call_keys SET state = '{RUNNING}', round = $2, replica = $3, taken = $5 \
          WHERE id = $1 AND state = '{ASKED}' AND round = $4"
     );
-    let values = vec![
-        call.id.into(),
-        call.round.into(),
-        replica.into(),
-        before.clone().into(),
-        number.into(),
-    ];
+    let values =
+        vec![id.into(), rounds.into(), replica.into(), before.clone().into(), number.into()];
     Ok(match session.execute(&sql, values).await? {
         0 => CallKeyState::Running,
         _ => CallKeyState::Taken { before: Some(before) },
     })
 }
 
+/// Was the server told this in one of these rounds? The first call is in all: it begins once.
+fn was_told(rounds: &str, round: &str) -> bool {
+    round.is_empty() || rounds.split(BETWEEN_ROUNDS).any(|told| told == round)
+}
+
+/// These rounds and one more; the last so many of them.
+fn and_told(rounds: &str, round: &str, most: usize) -> String {
+    let earlier = rounds.split(BETWEEN_ROUNDS).filter(|told| !told.is_empty());
+    let all: Vec<&str> = earlier.chain([round]).collect();
+    let first = all.len().saturating_sub(most);
+    all.into_iter().skip(first).collect::<Vec<_>>().join(BETWEEN_ROUNDS)
+}
+
 struct KnownCall {
     request: String,
-    round: String,
+    /// What its server was told in each round, the oldest first; empty in the first round.
+    rounds: String,
     state: String,
     replica: String,
     code: i64,
@@ -172,7 +186,7 @@ struct KnownCall {
 fn read(mut row: Row) -> Result<KnownCall, StoreError> {
     Ok(KnownCall {
         request: row.text()?,
-        round: row.text()?,
+        rounds: row.text()?,
         state: row.text()?,
         replica: row.text()?,
         code: row.int()?,

@@ -10,6 +10,7 @@ on_both! { call_keys:
     what_did_not_run_gives_its_key_back,
     a_question_is_said_again_until_it_is_answered,
     a_first_call_that_comes_again_in_a_later_round_is_asked_that,
+    what_was_told_in_an_earlier_round_is_not_told_again,
     of_a_replica_that_has_gone_nobody_knows_what_ran,
     keys_are_forgotten_and_answers_before_them,
     of_many_who_ask_at_once_one_runs_the_call,
@@ -24,7 +25,7 @@ fn call(id: &str, request: &str, round: &str) -> CallKey {
 /// Each replica takes keys under its own number.
 fn by(replica: &str, kept: i64) -> KeyClaimant {
     let number = replica.parse().unwrap();
-    KeyClaimant { replica: replica.to_owned(), number, kept, alive: LONG }
+    KeyClaimant { replica: replica.to_owned(), number, kept, alive: LONG, rounds: 3 }
 }
 
 async fn claim(store: &Store, replica: &str, call: &CallKey) -> CallKeyState {
@@ -109,6 +110,35 @@ async fn a_first_call_that_comes_again_in_a_later_round_is_asked_that(place: &Pl
     }
     let goes_on = CallKeyState::Taken { before: Some("r".to_owned()) };
     assert_eq!(claim(&store, "1", &last).await, goes_on);
+}
+
+async fn what_was_told_in_an_earlier_round_is_not_told_again(place: &Place) {
+    let store = place.open().await;
+    claim(&store, "1", &call("k", "a", "")).await;
+    settle(&store, "1", CallKeyOutcome::Asked { code: -7, sealed: b"?".to_vec() }).await;
+    let rounds = ["", "r", "s", "t"];
+    for (at, before) in ["", "r", "r s"].into_iter().enumerate() {
+        let question = tell(&store, rounds[at + 1], before).await;
+        for again in &rounds[..=at + 1] {
+            assert_eq!(claim(&store, "1", &call("k", "a", again)).await, question, "{again}");
+        }
+    }
+    // Of so many: the first of them is forgotten.
+    let question = tell(&store, "u", "r s t").await;
+    assert_eq!(claim(&store, "1", &call("k", "a", "s")).await, question);
+    tell(&store, "r", "s t u").await;
+}
+
+/// Goes on with a round, which did not run the first time; what the server asks then.
+async fn tell(store: &Store, round: &str, before: &str) -> CallKeyState {
+    let (next, before) = (call("k", "a", round), Some(before.to_owned()));
+    let goes_on = CallKeyState::Taken { before: before.clone() };
+    assert_eq!(claim(store, "2", &next).await, goes_on, "{round}");
+    settle(store, "2", CallKeyOutcome::NotRun { before }).await;
+    assert_eq!(claim(store, "2", &next).await, goes_on, "{round}");
+    let question = format!("after {round}").into_bytes();
+    settle(store, "2", CallKeyOutcome::Asked { code: -7, sealed: question.clone() }).await;
+    known(&question)
 }
 
 async fn of_a_replica_that_has_gone_nobody_knows_what_ran(place: &Place) {
