@@ -62,8 +62,8 @@ pub use fleet::{
 };
 pub use front::http::{
     Attachment, BodyRule, ClientTransport, ConnectedClient, ConnectedClients, FrontNetwork,
-    FrontTls, HttpOptions, RedirectOptions, TlsFault, TlsFiles, TooManyConnections, WebConnection,
-    WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
+    FrontTls, HttpOptions, PeerNetwork, RedirectOptions, TlsFault, TlsFiles, TooManyConnections,
+    WebConnection, WebHeaders, WebReply, WebRequest, WebStream, WrongTokens, retry_after,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use front::socket::{SocketClient, SocketOrder};

@@ -6,10 +6,11 @@ pub(crate) mod provider;
 mod refused;
 mod replicas;
 mod roles;
+mod strangers;
 mod ways;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
 use kit::dashboard::between;
@@ -78,13 +79,15 @@ fn bare_command(room: &Room, provider: &Provider, flags: &[&str]) -> Command {
 struct Visitor {
     address: SocketAddr,
     host: String,
+    /// Where its connections come from, if not from the usual address.
+    from: Option<Ipv4Addr>,
     cookies: BTreeMap<String, String>,
 }
 
 impl Visitor {
     fn new(address: SocketAddr) -> Self {
         let (host, cookies) = (address.to_string(), BTreeMap::new());
-        Self { address, host, cookies }
+        Self { address, host, from: None, cookies }
     }
 
     /// The program listens elsewhere now: the names of cookies tell ports apart.
@@ -132,12 +135,25 @@ impl Visitor {
 
     #[track_caller]
     fn send(&self, ask: &Ask) -> Response {
+        self.connect().ask(&self.dressed(ask))
+    }
+
+    #[track_caller]
+    fn connect(&self) -> Connection {
+        match self.from {
+            Some(from) => Connection::open_from(from, self.address),
+            None => Connection::open(self.address),
+        }
+    }
+
+    /// With what this browser sends along.
+    fn dressed(&self, ask: &Ask) -> Ask {
         let mut ask = ask.clone().header("Host", &self.host);
         if !self.cookies.is_empty() {
             let pairs = self.cookies.iter().map(|(name, value)| format!("{name}={value}"));
             ask = ask.header("Cookie", &pairs.collect::<Vec<_>>().join("; "));
         }
-        Connection::open(self.address).ask(&ask)
+        ask
     }
 
     #[track_caller]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kit::platform::percent;
@@ -20,6 +20,8 @@ pub(crate) const SECRET: &str = "canary-client-s3cret/of the tests";
 pub(crate) struct Provider {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
+    /// … was changed by the test.
+    changed: Arc<Condvar>,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,10 @@ pub(crate) struct State {
     pub(crate) iss: Option<String>,
     /// A secret is taken in the form only.
     pub(crate) wants_form: bool,
+    /// Who shows a code that nobody was given waits for the answer.
+    pub(crate) holds_wrong_codes: bool,
+    /// Those that wait.
+    pub(crate) held: usize,
     /// Another client than that with the secret.
     pub(crate) is_public: bool,
     /// Every ID token there ever was.
@@ -76,6 +82,8 @@ impl Provider {
             claims: json!({}),
             iss: None,
             wants_form: false,
+            holds_wrong_codes: false,
+            held: 0,
             is_public: false,
             tokens: Vec::new(),
             asked: Vec::new(),
@@ -83,7 +91,8 @@ impl Provider {
             redeemed: 0,
             codes: HashMap::new(),
         };
-        let own = Self { address, state: Arc::new(Mutex::new(state)) };
+        let (state, changed) = (Arc::new(Mutex::new(state)), Arc::default());
+        let own = Self { address, state, changed };
         let serving = own.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -108,6 +117,7 @@ impl Provider {
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state());
+        self.changed.notify_all();
     }
 
     /// From now on tokens are signed with another key, and the old one is gone.
@@ -220,6 +230,8 @@ impl Provider {
             return refused(401, "invalid_client");
         }
         let Some((who, asked)) = state.codes.remove(&fields["code"]) else {
+            state.held += 1;
+            drop(self.changed.wait_while(state, |state| state.holds_wrong_codes));
             return refused(400, "invalid_grant");
         };
         let is_whole = fields["grant_type"] == "authorization_code"

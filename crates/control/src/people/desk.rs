@@ -1,5 +1,6 @@
 //! `PeopleDesk`: sends browsers to the issuer, and asks it who has come back.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use trunkline_http::{Url, write_form};
 
 use super::error::SignInFault;
+use super::exchanges::Exchanges;
 use super::provider::{self, ProviderMetadata};
 use super::seed::SignInSeed;
 use super::settings::PeopleSettings;
@@ -26,8 +28,6 @@ const LONGEST_USE: Duration = Duration::from_secs(24 * 60 * 60);
 const BETWEEN_TRIES: Duration = Duration::from_secs(2);
 /// Metadata and keys together: a person waits for it.
 const ALL: Duration = Duration::from_secs(8);
-/// Codes that are redeemed at once: whoever has a browser can bring us invented ones.
-const AT_ONCE: usize = 16;
 
 #[derive(Debug)]
 pub struct PeopleDesk {
@@ -37,7 +37,7 @@ pub struct PeopleDesk {
     known: Mutex<KnownProvider>,
     /// Held while the issuer is asked.
     turn: Semaphore,
-    exchanges: Semaphore,
+    exchanges: Exchanges,
 }
 
 #[derive(Debug, Default)]
@@ -72,8 +72,8 @@ pub enum Account {
 
 impl PeopleDesk {
     pub fn new(settings: PeopleSettings, clients: IssuerClients) -> Self {
-        let (turn, exchanges) = (Semaphore::new(1), Semaphore::new(AT_ONCE));
-        Self { settings, clients, known: Mutex::default(), turn, exchanges }
+        let turn = Semaphore::new(1);
+        Self { settings, clients, known: Mutex::default(), turn, exchanges: Exchanges::default() }
     }
 
     pub fn settings(&self) -> &PeopleSettings {
@@ -87,11 +87,12 @@ impl PeopleDesk {
         Ok(BegunSignIn { url, seed })
     }
 
-    /// Who has come back with this query to the browser that holds this seed? `now` in seconds since 1970.
+    /// Who has come back with this query, from there, to the browser that holds this seed? `now` in seconds since 1970.
     pub async fn finish(
         &self,
         seed: Option<&SignInSeed>,
         query: &str,
+        from: IpAddr,
         now: u64,
     ) -> Result<IdToken, SignInFault> {
         let callback = Callback::parse(query).map_err(SignInFault::Unreadable)?;
@@ -103,9 +104,12 @@ impl PeopleDesk {
         // RFC 9207, 2.4: the issuer in the answer is compared before the code is sent anywhere.
         let code = callback.check(self.issuer(), provider.metadata.says_iss)?;
         let token = {
-            // Refused and not waited for: a queue of strangers would keep people waiting.
-            let _turn = self.exchanges.try_acquire().map_err(|_| SignInFault::Busy)?;
-            self.redeem(&provider.metadata, seed, code).await?
+            let exchange = self.exchanges.begin(from)?;
+            let redeemed = self.redeem(&provider.metadata, seed, code).await;
+            if matches!(redeemed, Err(SignInFault::Token(_))) {
+                exchange.note_wrong();
+            }
+            redeemed?
         };
         let nonce = seed.nonce();
         match self.verified(&provider, &token, &nonce, now) {

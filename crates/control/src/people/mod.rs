@@ -6,6 +6,7 @@
 
 mod desk;
 mod error;
+mod exchanges;
 mod provider;
 mod seed;
 mod settings;

@@ -41,7 +41,7 @@ impl PeopleService {
         query: &str,
         peer: SocketAddr,
     ) -> Result<Principal, SignInFault> {
-        let token = match self.desk.finish(seed, query, clock::seconds()).await {
+        let token = match self.desk.finish(seed, query, peer.ip(), clock::seconds()).await {
             Ok(token) => token,
             Err(fault) => {
                 self.note(&fault, peer);

@@ -138,6 +138,7 @@ fn failed(visit: &WebRequest, people: &PeopleService, fault: &SignInFault) -> Pa
     let (status, title) = match fault {
         SignInFault::NoPerson(_) => (403, "No access"),
         SignInFault::Away(_) | SignInFault::Busy | SignInFault::Random(_) => (503, "Not signed in"),
+        SignInFault::Slowed(_) => (429, "Not signed in"),
         SignInFault::NotBegunHere
         | SignInFault::Unreadable(_)
         | SignInFault::Callback(_)
@@ -161,7 +162,11 @@ fn failed(visit: &WebRequest, people: &PeopleService, fault: &SignInFault) -> Pa
             }
         }
     };
-    layout::bare(visit, status, title, &content)
+    let page = layout::bare(visit, status, title, &content);
+    match fault {
+        SignInFault::Slowed(seconds) => page.header("Retry-After", seconds.to_string()),
+        _ => page,
+    }
 }
 
 fn remedy(fault: &SignInFault) -> &'static str {
@@ -180,6 +185,7 @@ fn remedy(fault: &SignInFault) -> &'static str {
             "Try again. If it stays so, the clocks may be apart, or the issuer signs for this client in a way that is not \
              accepted (RS256, ES256, EdDSA and PS256 are)."
         }
+        SignInFault::Slowed(_) => "Then try again; keys sign in meanwhile.",
         SignInFault::Callback(_)
         | SignInFault::Busy
         | SignInFault::Random(_)

@@ -22,7 +22,7 @@ mod sessions;
 mod sweep;
 mod tls;
 
-pub use access::{WrongTokens, retry_after};
+pub use access::{PeerNetwork, WrongTokens, retry_after};
 pub use attached::{
     Attachment, BodyRule, TooManyConnections, WebConnection, WebHeaders, WebReply, WebRequest,
     WebStream,

@@ -8,6 +8,6 @@ mod wrong_tokens;
 
 pub(crate) use client_peer::ClientPeer;
 pub(crate) use guard::{FrontScheme, Guard, PassCache, SessionOwner};
-pub(crate) use peer_network::PeerNetwork;
+pub use peer_network::PeerNetwork;
 pub(crate) use refusal::{HttpRefusal, PROBLEM, Rejection, problem};
 pub use wrong_tokens::{WrongTokens, retry_after};

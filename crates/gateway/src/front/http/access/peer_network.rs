@@ -4,16 +4,21 @@ use std::net::IpAddr;
 
 /// An IPv4 address, or the network of an IPv6 one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PeerNetwork(pub(crate) IpAddr);
+pub struct PeerNetwork(pub(crate) IpAddr);
 
 impl PeerNetwork {
-    pub(crate) fn of(address: IpAddr) -> Self {
+    pub fn of(address: IpAddr) -> Self {
         // Canonical: `::ffff:192.0.2.1` is 192.0.2.1 on a socket for both.
         match address.to_canonical() {
             // RFC 4291, 2.5.4: whoever has one address of such a network has 2⁶⁴ of them.
             IpAddr::V6(v6) => Self(IpAddr::V6((u128::from(v6) >> 64 << 64).into())),
             v4 => Self(v4),
         }
+    }
+
+    /// Its only address, or its first.
+    pub fn address(self) -> IpAddr {
+        self.0
     }
 
     /// This machine: all its users, and proxies that pass on requests from elsewhere.

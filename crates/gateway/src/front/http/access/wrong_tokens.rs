@@ -27,6 +27,23 @@ impl WrongTokens {
         self.count_at(from, Instant::now())
     }
 
+    /// How long whoever is there is to wait, where it has shown too many. Counts none: for what cannot be told to be
+    /// right before it has cost something.
+    pub fn wait(&self, from: IpAddr) -> Option<Duration> {
+        self.wait_at(from, Instant::now())
+    }
+
+    fn wait_at(&self, from: IpAddr, now: Instant) -> Option<Duration> {
+        let source = Some(PeerNetwork::of(from));
+        let all = self.0.lock();
+        // Those that are not told apart count as one.
+        let is_full = all.len() >= WRONG_TOKEN_SOURCES;
+        let shown = all.get(&source).or_else(|| all.get(&None).filter(|_| is_full))?;
+        let is_slowed = shown.count >= WRONG_TOKENS;
+        let wait = WRONG_TOKEN_WINDOW.saturating_sub(now.duration_since(shown.since));
+        (is_slowed && !wait.is_zero()).then_some(wait)
+    }
+
     fn count_at(&self, from: IpAddr, now: Instant) -> Option<Duration> {
         let is_over = |shown: &Shown| now.duration_since(shown.since) >= WRONG_TOKEN_WINDOW;
         let source = PeerNetwork::of(from);
@@ -72,6 +89,19 @@ mod tests {
         assert_eq!(wrong.count_at(address(2), at(20)), None, "another address");
         assert_eq!(wrong.count_at(address(1), at(60)), None, "the minute is over");
         assert_eq!(retry_after(Duration::from_millis(39_200)), 40);
+    }
+
+    #[test]
+    fn who_has_shown_too_many_waits_before_the_next() {
+        let (wrong, start) = (WrongTokens::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        for _ in 0..WRONG_TOKENS {
+            assert_eq!(wrong.wait_at(address(1), at(0)), None);
+            wrong.count_at(address(1), at(0));
+        }
+        assert_eq!(wrong.wait_at(address(1), at(20)), Some(Duration::from_secs(40)));
+        assert_eq!(wrong.wait_at(address(2), at(20)), None, "another address");
+        assert_eq!(wrong.wait_at(address(1), at(60)), None, "the minute is over");
     }
 
     #[test]
