@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use parking_lot::Mutex;
-use trunkline_gateway::{WrongTokens, retry_after};
+use trunkline_gateway::{PeerNetwork, WrongTokens, retry_after};
 use trunkline_store::NewAudit;
 
 use crate::access::{Principal, Refusal};
@@ -23,12 +23,20 @@ pub(crate) struct RejectedLogins {
     /// A leaf lock.
     // Released before the audit record is handed over, which takes a lock of its own.
     counts: Mutex<RejectionCounts>,
+    /// Sign-ins at an issuer that failed; apart, so that strangers who make them keep nothing else out of the log.
+    // A leaf lock, released like the other.
+    sign_ins: Mutex<RejectionCounts>,
     wrong: WrongTokens,
 }
 
 impl RejectedLogins {
     pub(crate) fn new(audit: Audit) -> Self {
-        Self { audit, counts: Mutex::default(), wrong: WrongTokens::default() }
+        Self {
+            audit,
+            counts: Mutex::default(),
+            sign_ins: Mutex::default(),
+            wrong: WrongTokens::default(),
+        }
     }
 
     /// A caller was not let in. One that showed no token at all has not guessed. Returns the seconds that this
@@ -56,18 +64,22 @@ impl RejectedLogins {
         });
     }
 
-    /// Somebody has come back from an issuer, and could not sign in. Once a minute for each address.
+    /// Somebody has come back from an issuer, and could not sign in. Once a minute for each network: whoever has one
+    /// IPv6 address has many.
     pub(crate) fn record_failed_sign_in(&self, why: &str, source: IpAddr, now: i64) {
-        if !self.counts.lock().take_turn(&format!("sign-in {source}"), now) {
-            return;
-        }
+        let network = PeerNetwork::of(source).address();
+        let Some((from, count)) = self.sign_ins.lock().count(network, now) else { return };
+        let detail = match count {
+            1 => why.to_owned(),
+            count => format!("{why} ({count} times since the last record of this address)"),
+        };
         self.audit.record(NewAudit {
             at: now,
             principal: "nobody".to_owned(),
-            address: Some(source.to_string()),
+            address: Some(from.map_or_else(|| "many".to_owned(), |_| source.to_string())),
             action: "sign-in".to_owned(),
             outcome: "failed".to_owned(),
-            detail: Some(why.to_owned()),
+            detail: Some(detail),
             ..NewAudit::default()
         });
     }
@@ -142,7 +154,65 @@ impl RejectionCounts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+    use tokio_util::task::TaskTracker;
+    use trunkline_store::AuditFilter;
+
     use super::*;
+    use crate::access::{Credentials, Pepper, WithoutToken, decide};
+    use crate::audit::{AuditBounds, AuditPlaces};
+    use crate::scratch::Folder;
+
+    fn somebody() -> Principal {
+        let known = Credentials {
+            pepper: Arc::new(Pepper::new(&[0; 32])),
+            static_token: None,
+            admin_token: None,
+            keys: HashMap::new(),
+            is_stale: false,
+            issuer: None,
+            without_token: WithoutToken::MayUseMcp,
+            certificates: Arc::default(),
+            people: None,
+        };
+        decide(None, &known, 0).unwrap()
+    }
+
+    #[tokio::test]
+    async fn failed_sign_ins_keep_no_other_refusal_out_of_the_log() {
+        let folder = Folder::new();
+        let (log, tasks) = (Arc::new(folder.store().await), TaskTracker::new());
+        let places = AuditPlaces::default();
+        let audit = Audit::start(log.clone(), AuditBounds::default(), places, &tasks);
+        let seen = RejectedLogins::new(audit.clone());
+        // One network, however many addresses come from it.
+        for host in 0..5_u128 {
+            let v6 = IpAddr::V6(((0x2001_0db8 << 96) + host).into());
+            seen.record_failed_sign_in("no", v6, 0);
+        }
+        for number in 0..u32::try_from(SOURCES).unwrap() {
+            seen.record_failed_sign_in("no", address(number), 0);
+        }
+        let peer = SocketAddr::from(([192, 0, 2, 1], 1));
+        seen.record_mcp_refusal(&somebody(), "no", peer, 0);
+        audit.close(Instant::now() + Duration::from_secs(60)).await;
+        let told = async |action: &str, until: Option<i64>| {
+            let action = Some(action.to_owned());
+            let filter = AuditFilter { action, until_seq: until, ..AuditFilter::default() };
+            log.audit(filter, 1_000).await.unwrap()
+        };
+        assert_eq!(told("use-mcp", None).await.len(), 1);
+        let mut sign_ins = told("sign-in", None).await;
+        let last = sign_ins.last().map(|record| record.seq - 1);
+        sign_ins.extend(told("sign-in", last).await);
+        assert_eq!(sign_ins.len(), SOURCES + 1, "further ones are told of as one");
+        let of_many =
+            sign_ins.iter().filter(|record| record.what.address.as_deref() == Some("many"));
+        assert_eq!(of_many.count(), 1);
+    }
 
     fn address(number: u32) -> IpAddr {
         IpAddr::from(number.to_be_bytes())
