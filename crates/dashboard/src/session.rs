@@ -138,8 +138,8 @@ impl Sessions {
     }
 
     /// Ends it for good, whatever the store says of it.
-    pub(crate) fn sign_out(&self, id: &str, now: Duration) {
-        self.end(id);
+    pub(crate) fn sign_out(&self, session: Digest, now: Duration) {
+        self.end_digest(&session);
         let mut signed_out = self.signed_out.lock();
         // The store gives none back that is older.
         signed_out.retain(|_, at| now.saturating_sub(*at) < LONGEST);
@@ -147,7 +147,7 @@ impl Sessions {
             let oldest = signed_out.iter().min_by_key(|(_, at)| **at).map(|(digest, _)| *digest);
             oldest.map(|digest| signed_out.remove(&digest));
         }
-        signed_out.insert(digest(id), now);
+        signed_out.insert(session, now);
     }
 
     pub(crate) fn was_signed_out(&self, id: &str) -> bool {
@@ -155,7 +155,11 @@ impl Sessions {
     }
 
     pub(crate) fn end(&self, id: &str) {
-        if let Some(session) = self.all.lock().remove(&digest(id)) {
+        self.end_digest(&digest(id));
+    }
+
+    fn end_digest(&self, session: &Digest) {
+        if let Some(session) = self.all.lock().remove(session) {
             // Relaxed: a page that is being made may still end; the next request sees it.
             session.is_over.store(true, Ordering::Relaxed);
         }
@@ -219,6 +223,18 @@ impl Session {
 
 pub(crate) fn digest(id: &str) -> Digest {
     Sha256::digest(id.as_bytes()).into()
+}
+
+/// As `hex` writes it.
+pub(crate) fn read_digest(text: &str) -> Option<Digest> {
+    let mut digest = Digest::default();
+    if text.len() != 2 * digest.len() {
+        return None;
+    }
+    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -327,14 +343,14 @@ mod tests {
         let sessions = Sessions::default();
         let id = sessions.begin(somebody(), minutes(0)).unwrap().0;
         assert!(!sessions.was_signed_out(&id));
-        sessions.sign_out(&id, minutes(0));
+        sessions.sign_out(digest(&id), minutes(0));
         assert!(sessions.was_signed_out(&id) && sessions.find(&id, minutes(0)).is_none());
         for number in 0..MOST_SIGNED_OUT {
-            sessions.sign_out(&number.to_string(), minutes(1));
+            sessions.sign_out(digest(&number.to_string()), minutes(1));
         }
         assert!(!sessions.was_signed_out(&id) && sessions.was_signed_out("0"));
         assert_eq!(sessions.signed_out.lock().len(), MOST_SIGNED_OUT);
-        sessions.sign_out("late", minutes(12 * 60 + 1));
+        sessions.sign_out(digest("late"), minutes(12 * 60 + 1));
         assert_eq!(sessions.signed_out.lock().len(), 1);
     }
 }

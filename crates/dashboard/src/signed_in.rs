@@ -8,7 +8,7 @@ use trunkline_gateway::WebRequest;
 
 use crate::guard;
 use crate::page_request::DashboardState;
-use crate::session::{IDLE, LONGEST, Session, Times, digest, hex};
+use crate::session::{Digest, IDLE, LONGEST, Session, Times, digest, hex, read_digest};
 
 /// Characters of an id: the store is not asked for anything else.
 const ID: usize = 64;
@@ -101,9 +101,25 @@ pub(crate) fn touch(state: &DashboardState, id: &str, session: &Session) {
 
 /// Ends it here at once, and in the store as soon as that takes it.
 pub(crate) async fn end(state: &DashboardState, id: &str) {
-    state.sessions.sign_out(id, state.now());
+    end_digest(state, digest(id)).await;
+}
+
+/// Names the session of the request's cookie to `end_named`; of no use for anything else.
+pub(crate) fn name(state: &DashboardState, visit: &WebRequest) -> Option<String> {
+    cookie_id(state, visit).map(kept_id)
+}
+
+/// Ends the session that `name` has named.
+pub(crate) async fn end_named(state: &DashboardState, name: &str) {
+    if let Some(digest) = read_digest(name) {
+        end_digest(state, digest).await;
+    }
+}
+
+async fn end_digest(state: &DashboardState, digest: Digest) {
+    state.sessions.sign_out(digest, state.now());
     // Waited for: another replica is not to find it again, if that can be had.
-    state.api.plane().web_sessions().end(&kept_id(id)).await;
+    state.api.plane().web_sessions().end(&hex(&digest)).await;
 }
 
 /// The digest: who reads the store cannot use what it finds.

@@ -95,6 +95,27 @@ fn behind_tls_cookies_are_bound_to_the_host_and_the_way_back_is_the_public_one()
 }
 
 #[test]
+fn a_sign_in_ends_the_session_that_its_browser_had() {
+    let scene = Scene::new();
+    let before = scene.signed_in("alice");
+    let mut browser = before.clone();
+    let failed = browser.go_there(&scene.provider, "carol");
+    let again = browser.go_there(&scene.provider, "bob");
+    // The cookie of a session does not come along when another site leads here.
+    browser.cookies.retain(|name, _| !name.contains("session"));
+    assert_eq!(
+        browser.clone().get(&failed).status(),
+        400,
+        "the later sign-in is the one that counts"
+    );
+    assert!(before.clone().is_signed_in(), "a sign-in that failed ends nothing");
+    let page = browser.get(&again);
+    assert_eq!(page.status(), 200, "{}", page.text());
+    assert!(browser.is_signed_in());
+    assert!(!before.clone().is_signed_in(), "nobody goes on with what another has known");
+}
+
+#[test]
 fn who_signs_out_is_led_to_the_provider_to_sign_out_there() {
     let scene = Scene::new();
     let mut alice = scene.signed_in("alice");

@@ -12,7 +12,7 @@ use crate::guard::{self, SiteRule};
 use crate::layout;
 use crate::page::Page;
 use crate::page_request::DashboardState;
-use crate::signed_in::is_secure;
+use crate::signed_in::{self, is_secure};
 
 pub(crate) const BEGIN: &str = "/sign-in/oidc";
 /// How long a person may take, in seconds.
@@ -48,7 +48,9 @@ pub(crate) async fn begin(state: &DashboardState, visit: &WebRequest) -> Page {
         Ok(begun) => {
             // Browsers drop cookies of more than 4 KiB.
             let next = Some(encode(&next)).filter(|next| next.len() <= MOST_NEXT);
-            let kept = format!("{}.{}", begun.seed.to_text(), next.unwrap_or_default());
+            // Its session's cookie does not come along when the issuer leads back.
+            let before = signed_in::name(state, visit).unwrap_or_default();
+            let kept = format!("{}.{before}.{}", begun.seed.to_text(), next.unwrap_or_default());
             Page::see_other(begun.url).header("Set-Cookie", cookie(state, visit, &kept, PATIENCE))
         }
         Err(fault) => failed(visit, people, &fault),
@@ -59,12 +61,16 @@ pub(crate) async fn begin(state: &DashboardState, visit: &WebRequest) -> Page {
 pub(crate) async fn came_back(state: &DashboardState, visit: &WebRequest) -> Page {
     let Some(people) = state.api.plane().people() else { return nobody(state, visit) };
     let name = guard::sign_in_cookie(&visit.headers, is_secure(state, visit));
-    let kept = guard::cookie(&visit.headers, &name).and_then(|kept| kept.split_once('.'));
-    let (seed, next) = kept.unzip();
-    let seed = seed.and_then(SignInSeed::read);
+    let mut kept = guard::cookie(&visit.headers, &name).unwrap_or_default().splitn(3, '.');
+    let seed = kept.next().and_then(SignInSeed::read);
+    let (before, next) = (kept.next(), kept.next());
     let query = visit.query().unwrap_or_default();
     let page = match people.finish(seed.as_ref(), query, visit.peer).await {
         Ok(principal) => {
+            // As with every sign-in: nobody goes on with what another has known.
+            if let Some(before) = before {
+                signed_in::end_named(state, before).await;
+            }
             let next = Form::read(&format!("next={}", next.unwrap_or_default()));
             enter(state, visit, principal, &sign_in::place_of(next.get("next"))).await
         }
