@@ -3,6 +3,8 @@
 //! Host and Origin against the outside are the gateway's to check, for everything on the listener. Here
 //! it is about a browser that is signed in and is made to send something by another page.
 
+use std::net::IpAddr;
+
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebHeaders;
 
@@ -137,15 +139,28 @@ pub(crate) fn set_cookie(
 }
 
 /// Does the browser speak TLS, with whoever stands in front of us? `public`: how the operator says that
-/// this is reached.
+/// this is reached. Where that is over TLS, nobody comes without but somebody on this machine.
 pub(crate) fn is_secure(headers: &WebHeaders, public: Option<&str>) -> bool {
     // Only decides whether the cookie says `Secure`: a forged header gains nothing.
     let forwarded = headers.text("x-forwarded-proto").unwrap_or_default();
     let first = forwarded.split(',').next().unwrap_or_default().trim();
     let host = headers.text("host").unwrap_or_default();
-    let public = public.filter(|public| public.starts_with("https://")).and_then(authority);
-    let is_public = public.is_some_and(|public| public.eq_ignore_ascii_case(host));
-    first.eq_ignore_ascii_case("https") || is_public
+    let is_public = public.is_some_and(|public| public.starts_with("https://"));
+    // A proxy may send a Host of its own; one that sends that of the loopback is known by what it adds.
+    let is_passed_on = ["x-forwarded-for", "x-real-ip", "forwarded", "via"]
+        .iter()
+        .any(|name| headers.get(name).is_some());
+    first.eq_ignore_ascii_case("https") || (is_public && (is_passed_on || !is_loopback(host)))
+}
+
+/// Does this Host name the loopback?
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -223,6 +238,18 @@ mod tests {
             (vec![("Host", "a:1")], Some("http://a:1"), false),
             (vec![("Host", "a")], Some("https://a"), true),
             (vec![("Host", "127.0.0.1:3006")], Some("https://a"), false),
+            (vec![("Host", "localhost:3006")], Some("https://a"), false),
+            (vec![("Host", "[::1]:3006")], Some("https://a"), false),
+            // Behind a proxy that sends a Host of its own, and does not say how it was reached.
+            (vec![("Host", "inside:3006")], Some("https://a"), true),
+            (vec![("Host", "10.0.0.1:3006")], Some("https://a"), true),
+            (vec![("Host", "10.0.0.1:3006")], Some("http://a"), false),
+            (
+                vec![("Host", "127.0.0.1:3006"), ("X-Forwarded-For", "192.0.2.1")],
+                Some("https://a"),
+                true,
+            ),
+            (vec![("Host", "127.0.0.1:3006"), ("X-Forwarded-For", "192.0.2.1")], None, false),
             (vec![("Host", "b"), ("X-Forwarded-Proto", "https")], None, true),
             (vec![("Host", "b"), ("X-Forwarded-Proto", "http, https")], None, false),
         ] {

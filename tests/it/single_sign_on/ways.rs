@@ -95,6 +95,19 @@ fn behind_tls_cookies_are_bound_to_the_host_and_the_way_back_is_the_public_one()
 }
 
 #[test]
+fn behind_a_tls_proxy_with_a_host_of_its_own_cookies_are_secure() {
+    let flags = ["--public-url", "https://tools.example", "--allow-host", "inside:3006"];
+    let scene = Scene::with(&flags);
+    let mut alice = scene.visitor();
+    alice.host = "inside:3006".to_owned();
+    let page = alice.sign_in(&scene.provider, "alice");
+    assert_eq!(page.status(), 200, "{}", page.text());
+    let set = page.head.raw.lines().find(|line| line.contains("trunkline_session"));
+    assert!(set.is_some_and(|set| set.contains("; Secure")), "{}", page.head.raw);
+    alice.page("/servers");
+}
+
+#[test]
 fn a_sign_in_ends_the_session_that_its_browser_had() {
     let scene = Scene::new();
     let before = scene.signed_in("alice");
