@@ -191,6 +191,14 @@ impl Client {
         self.wait_exit_by(limit.into().begin())
     }
 
+    /// Does it end in this time, in which it may not?
+    pub fn ends_within(&self, time: Duration) -> bool {
+        crate::process::comes_true(time, || {
+            let state = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+            matches!(state, Ok(Some(_)))
+        })
+    }
+
     #[track_caller]
     fn wait_exit_by(&self, deadline: Deadline) -> ExitStatus {
         loop {

@@ -1,6 +1,8 @@
 //! Idempotency keys: a call that is made again under its key is not run again, at whatever replica, whatever became of
 //! the first.
 
+use std::time::Duration;
+
 use kit::http::{Ask, Connection};
 use kit::mcp::Speak;
 use kit::modern::Modern;
@@ -207,6 +209,33 @@ fn a_call_with_a_key_goes_on_when_its_client_has_left_and_its_answer_is_kept() {
     assert_eq!(ran(&room, "a"), 2);
     let cancelled = ledger::with_method(&room.ledger("a"), "notifications/cancelled");
     assert!(cancelled.is_empty(), "nobody cancelled it");
+}
+
+#[test]
+fn the_end_of_a_platform_waits_for_calls_with_a_key_whose_clients_have_left() {
+    let room = Room::new();
+    let wait = say::steps([say::gate(&room, "go"), say::text("waited")]);
+    let service = room.fake("a").tool("wait", wait).listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("a", &service);
+    let key = platform.key("caller");
+    let call = params("a.wait", "{}", "k");
+    let asked = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{call}}}"#);
+    let mut connection = Connection::open(platform.serve().address());
+    connection.begin(&modern(&platform, &key).dress(&asked));
+    wait_for_calls(&room, 1);
+    connection.close();
+    platform.serve().process().signal(Signal::TERM);
+    let address = platform.serve().address();
+    process::wait_until("nobody is let in", LIMIT, || Connection::try_open(address).is_err());
+    assert!(!platform.serve().process().ends_within(Duration::from_secs(1)), "it waits");
+    room.open_gate("go");
+    platform.serve().process().wait_exit(LIMIT);
+    let platform = room.platform(&[]);
+    platform.wait_status(&id, "CONNECTED");
+    let again = modern(&platform, &key).ask("tools/call", &call);
+    assert!(again.to_string().contains("waited"), "{again}");
+    assert_eq!(ran(&room, "a"), 1);
 }
 
 #[test]
