@@ -76,12 +76,32 @@ impl Rest {
     /// Sends a request on a connection of its own; what comes back is still to be read.
     #[track_caller]
     pub fn begin(&self, ask: &Ask) -> Connection {
-        let mut connection = match self.from {
-            Some(from) => Connection::open_from(from, self.address),
-            None => Connection::open(self.address),
-        };
+        let mut connection = self.open();
         connection.begin(&self.dress(ask));
         connection
+    }
+
+    /// Sends the head, as many clients do, and the body when the head has been read.
+    #[track_caller]
+    pub fn send_body_later(&self, ask: &Ask) -> Answer {
+        const END: &[u8] = b"\r\n\r\n";
+        let mut connection = self.open();
+        let bytes = self.dress(ask).bytes(&self.address.to_string());
+        let end = bytes.windows(END.len()).position(|part| part == END).expect("a head");
+        let (head, body) = bytes.split_at(end + END.len());
+        connection.send(head);
+        // Whoever answers this has read what came before.
+        assert_eq!(self.get("/healthz").status(), 200);
+        connection.send(body);
+        Answer { response: connection.response(LIMIT), asked: shown(ask) }
+    }
+
+    #[track_caller]
+    fn open(&self) -> Connection {
+        match self.from {
+            Some(from) => Connection::open_from(from, self.address),
+            None => Connection::open(self.address),
+        }
     }
 
     /// [`Rest::send`] to somebody who may die before the answer.

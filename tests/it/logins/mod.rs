@@ -123,7 +123,7 @@ fn arrive(platform: &Platform, location: &str, cookie: Option<&str>) -> Answer {
     platform.rest(None).send(&with_cookie(Ask::get(&format!("/{path}")), cookie))
 }
 
-/// The form of the page that asks is sent.
+/// The form of the page that asks is sent, as a browser does it: its body comes behind its head.
 #[track_caller]
 fn agree(platform: &Platform, page: &Answer, cookie: Option<&str>) -> Answer {
     let html = page.response.text();
@@ -135,7 +135,7 @@ fn agree(platform: &Platform, page: &Answer, cookie: Option<&str>) -> Answer {
     let form = fields.collect::<Vec<_>>().join("&");
     let ask = Ask::new("POST", "/oauth/callback").body(form);
     let ask = ask.header("Content-Type", "application/x-www-form-urlencoded");
-    platform.rest(None).send(&with_cookie(ask, cookie))
+    platform.rest(None).send_body_later(&with_cookie(ask, cookie))
 }
 
 fn with_cookie(ask: Ask, cookie: Option<&str>) -> Ask {

@@ -66,6 +66,8 @@ impl Api {
 }
 
 const METRICS: &str = "/metrics";
+/// The answer to "Grant access?": a state, a code and an issuer.
+const MOST_FORM: usize = 16 * 1024;
 
 impl Attachment for Api {
     fn owns(&self, path: &str) -> bool {
@@ -75,7 +77,11 @@ impl Attachment for Api {
 
     fn body_rule(&self, head: &WebRequest) -> BodyRule {
         let path = head.path();
-        // What needs no token needs no body.
+        // The answer to "Grant access?" is a form of a browser.
+        if head.method == "POST" && logins::owns(&self.plane, path) {
+            return BodyRule::Stranger(MOST_FORM);
+        }
+        // What else needs no token needs no body.
         if !matches!(find(&head.method, path), RouteMatch::Route { .. }) {
             return BodyRule::Unread;
         }
