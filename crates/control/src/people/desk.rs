@@ -104,10 +104,11 @@ impl PeopleDesk {
         // RFC 9207, 2.4: the issuer in the answer is compared before the code is sent anywhere.
         let code = callback.check(self.issuer(), provider.metadata.says_iss)?;
         let token = {
-            let exchange = self.exchanges.begin(from)?;
+            let exchange = self.exchanges.begin(from).await?;
             let redeemed = self.redeem(&provider.metadata, seed, code).await;
-            if matches!(redeemed, Err(SignInFault::Token(_))) {
-                exchange.note_wrong();
+            // RFC 6749, 5.2. Every other error is the issuer's or ours.
+            if matches!(&redeemed, Err(SignInFault::Token(why)) if why.contains("invalid_grant")) {
+                exchange.note_wrong().await;
             }
             redeemed?
         };

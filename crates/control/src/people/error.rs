@@ -23,9 +23,6 @@ pub enum SignInFault {
     Callback(#[from] BadCallback),
     #[error("too many people sign in at this moment")]
     Busy,
-    /// The seconds to wait.
-    #[error("too many sign-ins from your address have failed; wait {0} s")]
-    Slowed(u64),
     #[error("the issuer gives no token for its code: {0}")]
     Token(String),
     #[error("the issuer's ID token is not accepted: {0}")]

@@ -74,8 +74,10 @@ pub(crate) async fn came_back(state: &DashboardState, visit: &WebRequest) -> Pag
             let next = Form::read(&format!("next={}", next.unwrap_or_default()));
             enter(state, visit, principal, &sign_in::place_of(next.get("next"))).await
         }
-        // Another page may have made this up: a sign-in that is under way goes on.
-        Err(fault @ (SignInFault::NotBegunHere | SignInFault::Unreadable(_))) => {
+        // Another page may have made this up: a sign-in that is under way goes on. So does one that found no place.
+        Err(
+            fault @ (SignInFault::NotBegunHere | SignInFault::Unreadable(_) | SignInFault::Busy),
+        ) => {
             return failed(visit, people, &fault);
         }
         Err(fault) => failed(visit, people, &fault),
@@ -144,7 +146,6 @@ fn failed(visit: &WebRequest, people: &PeopleService, fault: &SignInFault) -> Pa
     let (status, title) = match fault {
         SignInFault::NoPerson(_) => (403, "No access"),
         SignInFault::Away(_) | SignInFault::Busy | SignInFault::Random(_) => (503, "Not signed in"),
-        SignInFault::Slowed(_) => (429, "Not signed in"),
         SignInFault::NotBegunHere
         | SignInFault::Unreadable(_)
         | SignInFault::Callback(_)
@@ -170,7 +171,7 @@ fn failed(visit: &WebRequest, people: &PeopleService, fault: &SignInFault) -> Pa
     };
     let page = layout::bare(visit, status, title, &content);
     match fault {
-        SignInFault::Slowed(seconds) => page.header("Retry-After", seconds.to_string()),
+        SignInFault::Busy => page.header("Retry-After", "1".to_owned()),
         _ => page,
     }
 }
@@ -191,11 +192,10 @@ fn remedy(fault: &SignInFault) -> &'static str {
             "Try again. If it stays so, the clocks may be apart, or the issuer signs for this client in a way that is not \
              accepted (RS256, ES256, EdDSA and PS256 are)."
         }
-        SignInFault::Slowed(_) => "Then try again; keys sign in meanwhile.",
-        SignInFault::Callback(_)
-        | SignInFault::Busy
-        | SignInFault::Random(_)
-        | SignInFault::NoPerson(_) => "Try again.",
+        SignInFault::Busy => "Reload this page to try again; keys sign in meanwhile.",
+        SignInFault::Callback(_) | SignInFault::Random(_) | SignInFault::NoPerson(_) => {
+            "Try again."
+        }
     }
 }
 

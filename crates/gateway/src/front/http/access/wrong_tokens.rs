@@ -34,11 +34,9 @@ impl WrongTokens {
     }
 
     fn wait_at(&self, from: IpAddr, now: Instant) -> Option<Duration> {
-        let source = Some(PeerNetwork::of(from));
+        // Those that are not told apart are not held against anybody: most of them have shown nothing.
         let all = self.0.lock();
-        // Those that are not told apart count as one.
-        let is_full = all.len() >= WRONG_TOKEN_SOURCES;
-        let shown = all.get(&source).or_else(|| all.get(&None).filter(|_| is_full))?;
+        let shown = all.get(&Some(PeerNetwork::of(from)))?;
         let is_slowed = shown.count >= WRONG_TOKENS;
         let wait = WRONG_TOKEN_WINDOW.saturating_sub(now.duration_since(shown.since));
         (is_slowed && !wait.is_zero()).then_some(wait)
@@ -113,6 +111,7 @@ mod tests {
         }
         assert_eq!(wrong.0.lock().len(), WRONG_TOKEN_SOURCES + 1);
         assert!(wrong.count_at(address(5 * sources), start).is_some(), "they are counted together");
+        assert_eq!(wrong.wait_at(address(5 * sources), start), None, "and nobody waits for others");
         let later = start + WRONG_TOKEN_WINDOW;
         assert_eq!(wrong.count_at(address(6 * sources), later), None);
         assert_eq!(wrong.0.lock().len(), 1, "what is over is forgotten");
