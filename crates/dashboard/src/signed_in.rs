@@ -30,6 +30,14 @@ pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
         || guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
 }
 
+/// Where this browser has to go instead: its page came without TLS, and it drops the cookies of those that come with.
+pub(crate) fn secure_place(state: &DashboardState, visit: &WebRequest) -> Option<String> {
+    let origin = visit.headers.text("origin").unwrap_or_default();
+    let host = origin.strip_prefix("http://").filter(|_| is_secure(state, visit))?;
+    let public = state.api.plane().settings().public_url.clone();
+    Some(public.unwrap_or_else(|| format!("https://{host}")))
+}
+
 /// The session of the request's cookie, if this process knows it and whoever began it would still be let in.
 pub(crate) fn known(state: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
     let id = cookie_id(state, visit)?;

@@ -1,5 +1,6 @@
 //! Ways there are to the provider and back: keys that change, a provider that is away, secrets, proxies, and out again.
 
+use kit::http::Ask;
 use kit::platform::{ADMIN, Platform};
 use kit::room::Room;
 use serde_json::{Value, json};
@@ -105,6 +106,21 @@ fn behind_a_tls_proxy_with_a_host_of_its_own_cookies_are_secure() {
     let set = page.head.raw.lines().find(|line| line.contains("trunkline_session"));
     assert!(set.is_some_and(|set| set.contains("; Secure")), "{}", page.head.raw);
     alice.page("/servers");
+}
+
+/// A browser would drop the cookie, and be led from page to page without a word.
+#[test]
+fn who_comes_without_tls_is_told_where_to_sign_in() {
+    let flags = ["--public-url", "https://tools.example", "--allow-host", "inside:3006"];
+    let scene = Scene::with(&flags);
+    let mut visitor = scene.visitor();
+    visitor.host = "inside:3006".to_owned();
+    let form = Ask::new("POST", "/sign-in").body("token=canary");
+    let form = form.header("Content-Type", "application/x-www-form-urlencoded");
+    let page = visitor.send(&form.header("Origin", "http://inside:3006"));
+    assert_eq!(page.status(), 400, "{}", page.text());
+    assert!(page.text().contains("Sign in at https://tools.example"), "{}", page.text());
+    assert!(page.head.header("set-cookie").is_none(), "{}", page.head.raw);
 }
 
 #[test]

@@ -50,6 +50,12 @@ pub(crate) fn page(
 
 /// Somebody has sent it.
 pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
+    if let Some(place) = signed_in::secure_place(state, visit) {
+        let words = format!(
+            "This page came without TLS, and your browser would not keep you signed in. Sign in at {place}."
+        );
+        return page(state, visit, 400, Some(&words));
+    }
     let form = Form::read_body(&visit.body);
     let token = form.filled("token").unwrap_or_default();
     let known = match state.api.recognise(token, visit.peer).await {
