@@ -1,6 +1,6 @@
 //! TCP ports: one nobody listens on, and what is open or waits to be read at one.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::collections::BTreeSet;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::OnceLock;
@@ -27,8 +27,21 @@ pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = OWN.get_or_init(claim);
     let ports = (0..BLOCK).map(|_| own.first + NEXT.fetch_add(1, Ordering::Relaxed) % BLOCK);
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    ports.into_iter().find(is_free).expect("one of the block is free")
+    // Not bound to try it: a process that is started at this moment has the listener too until it is another program.
+    let taken = taken();
+    ports.into_iter().find(|port| !taken.contains(port)).expect("one of the block is free")
+}
+
+/// Ports of this machine that are in use, but for those that wait for their last packets.
+fn taken() -> BTreeSet<u16> {
+    const TIME_WAIT: &str = "06";
+    let v6 = std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default(); // none without IPv6
+    let port = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let own = port_of(fields.next()?)?;
+        (fields.nth(1)? != TIME_WAIT).then_some(own)
+    };
+    [table(), v6].iter().flat_map(|all| all.lines().filter_map(port).collect::<Vec<_>>()).collect()
 }
 
 /// A block of ports that no other process has claimed.
@@ -82,14 +95,19 @@ fn is_unread(line: &str, port: u16) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     use super::*;
 
     #[test]
     fn a_free_port_is_none_that_the_system_chooses_and_is_given_once() {
-        let ports: std::collections::BTreeSet<u16> = (0..50).map(|_| free()).collect();
+        let ports: BTreeSet<u16> = (0..50).map(|_| free()).collect();
         assert_eq!(ports.len(), 50);
+        let last = *ports.last().expect("fifty");
+        assert!(!taken().contains(&last));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, last)).unwrap();
+        assert!(taken().contains(&last));
+        drop(listener);
         let chosen = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         assert!(ports.iter().all(|port| *port < chosen.local_addr().unwrap().port()));
     }
