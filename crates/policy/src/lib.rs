@@ -5,7 +5,9 @@
 //! what answers each call.
 
 mod caller;
+mod condition;
 mod decide;
+mod json;
 mod looks;
 mod read;
 mod schema;

@@ -38,13 +38,13 @@ impl Members {
         }
     }
 
-    fn add(&mut self, name: &str) {
+    pub(crate) fn add(&mut self, name: &str) {
         if let Self::These(names) = self {
             names.insert(name.to_owned());
         }
     }
 
-    fn join(&mut self, other: &Self) {
+    pub(crate) fn join(&mut self, other: &Self) {
         match other {
             Self::All => *self = Self::All,
             Self::These(names) => names.iter().for_each(|name| self.add(name)),

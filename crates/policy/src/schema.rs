@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use cedar_policy::{Entities, EntityId, EntityTypeName, EntityUid, Schema};
+use cedar_policy::{Entities, EntityId, EntityTypeName, EntityUid, Schema, Validator};
 
 /// The schema, in Cedar's own syntax.
 pub const SCHEMA: &str = include_str!("trunkline.cedarschema");
@@ -50,7 +50,8 @@ impl Action {
 
 /// What the schema and the tables of types are made of; the text is a constant, and a test reads it.
 pub(crate) struct Vocabulary {
-    pub(crate) schema: Schema,
+    /// Of policies, against the schema.
+    pub(crate) validator: Validator,
     /// The actions, with the group they are in.
     pub(crate) actions: Entities,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Vocabulary {
 pub(crate) static VOCABULARY: LazyLock<Option<Vocabulary>> = LazyLock::new(|| {
     let (schema, _) = Schema::from_cedarschema_str(SCHEMA).ok()?;
     let actions = schema.action_entities().ok()?;
-    Some(Vocabulary { schema, actions })
+    Some(Vocabulary { validator: Validator::new(schema), actions })
 });
 
 pub(crate) fn type_name(name: &str) -> Option<EntityTypeName> {

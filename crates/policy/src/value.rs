@@ -1,47 +1,21 @@
-//! JSON as Cedar sees it. An object is a record, an array a set, an integer a long. What Cedar has no type for:
-//! a number that is no 64-bit integer is its text, null is not there.
-
-use std::borrow::Cow;
-use std::collections::HashSet;
-use std::fmt;
+//! JSON as Cedar's expressions.
 
 use cedar_policy::RestrictedExpression;
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
+use crate::json::{Json, Record, members_of};
 use crate::looks::Members;
-
-/// A JSON value in Cedar's terms; `None` is null.
-struct CedarValue(Option<RestrictedExpression>);
 
 /// The members of a JSON object. An object that has a member twice is refused: two readers would see two values.
 pub(crate) fn record(json: &[u8]) -> Result<RestrictedExpression, String> {
-    let value: CedarValue = serde_json::from_slice(json).map_err(|fault| fault.to_string())?;
-    match value.0 {
-        Some(value) if json.trim_ascii_start().starts_with(b"{") => Ok(value),
-        _ => Err("it is no object".to_owned()),
+    match json.trim_ascii_start().first() {
+        Some(b'{') | None => record_of(json, &Members::All),
+        Some(_) => Err("it is no object".to_owned()),
     }
 }
 
 /// Of the members of a JSON object those that are wanted. What is wrong with the others is wrong all the same.
 pub(crate) fn record_of(json: &[u8], wanted: &Members) -> Result<RestrictedExpression, String> {
-    if *wanted == Members::All {
-        return record(json);
-    }
-    let mut from = serde_json::Deserializer::from_slice(json);
-    let members = from.deserialize_map(SomeMembers(wanted)).map_err(|fault| fault.to_string())?;
-    from.end().map_err(|fault| fault.to_string())?;
-    RestrictedExpression::new_record(members).map_err(|fault| fault.to_string())
-}
-
-/// The members of a JSON object that are wanted, as they are written: who looks at no others sees the same in two objects
-/// with the same text. `None`: it is no object, or has a member twice (within those that are wanted nobody has looked).
-pub(crate) fn text_of(json: &[u8], wanted: &Members) -> Option<Vec<u8>> {
-    let mut from = serde_json::Deserializer::from_slice(json);
-    let text = from.deserialize_map(TextOfMembers(wanted)).ok()?;
-    from.end().ok()?;
-    Some(text)
+    expression_of(members_of(json, wanted)?)
 }
 
 pub(crate) fn empty_record() -> RestrictedExpression {
@@ -49,239 +23,24 @@ pub(crate) fn empty_record() -> RestrictedExpression {
     RestrictedExpression::new_record([]).unwrap_or_else(|_| RestrictedExpression::new_bool(false))
 }
 
-impl<'de> Deserialize<'de> for CedarValue {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(JsonVisitor)
-    }
+fn expression_of(members: Record<'_>) -> Result<RestrictedExpression, String> {
+    let members =
+        members.into_iter().map(|(name, value)| Ok((name.into_owned(), expression(value)?)));
+    let members = members.collect::<Result<Vec<_>, String>>()?;
+    RestrictedExpression::new_record(members).map_err(|fault| fault.to_string())
 }
 
-struct JsonVisitor;
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = CedarValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<CedarValue, E> {
-        Ok(CedarValue(None))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<CedarValue, E> {
-        Ok(CedarValue(Some(RestrictedExpression::new_bool(value))))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<CedarValue, E> {
-        Ok(CedarValue(Some(RestrictedExpression::new_long(value))))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<CedarValue, E> {
-        Ok(CedarValue(Some(match i64::try_from(value) {
-            Ok(value) => RestrictedExpression::new_long(value),
-            Err(_) => RestrictedExpression::new_string(value.to_string()),
-        })))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<CedarValue, E> {
-        Ok(CedarValue(Some(match whole(value) {
-            Some(value) => RestrictedExpression::new_long(value),
-            None => RestrictedExpression::new_string(value.to_string()),
-        })))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<CedarValue, E> {
-        Ok(CedarValue(Some(RestrictedExpression::new_string(value.to_owned()))))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<CedarValue, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(CedarValue(element)) = from.next_element()? {
-            elements.extend(element);
+fn expression(value: Json<'_>) -> Result<RestrictedExpression, String> {
+    Ok(match value {
+        Json::Bool(value) => RestrictedExpression::new_bool(value),
+        Json::Long(value) => RestrictedExpression::new_long(value),
+        Json::Text(value) => RestrictedExpression::new_string(value.into_owned()),
+        Json::Set(elements) => {
+            let elements = elements.into_iter().map(expression).collect::<Result<Vec<_>, _>>()?;
+            RestrictedExpression::new_set(elements)
         }
-        Ok(CedarValue(Some(RestrictedExpression::new_set(elements))))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<CedarValue, A::Error> {
-        let (mut members, mut names) = (Vec::new(), Names::default());
-        while let Some(MemberName(name)) = from.next_key()? {
-            let CedarValue(value) = from.next_value()?;
-            members.extend(value.map(|value| (name.clone().into_owned(), value)));
-            names.add(name)?;
-        }
-        let record = RestrictedExpression::new_record(members);
-        record.map(|record| CedarValue(Some(record))).map_err(Error::custom)
-    }
-}
-
-/// Reads the members of an object, and makes values of those that are wanted.
-struct SomeMembers<'w>(&'w Members);
-
-impl<'de> Visitor<'de> for SomeMembers<'_> {
-    type Value = Vec<(String, RestrictedExpression)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-        let (mut members, mut names) = (Vec::new(), Names::default());
-        while let Some(MemberName(name)) = from.next_key()? {
-            if self.0.has(&name) {
-                let CedarValue(value) = from.next_value()?;
-                members.extend(value.map(|value| (name.clone().into_owned(), value)));
-            } else {
-                from.next_value_seed(Unwanted)?;
-            }
-            names.add(name)?;
-        }
-        Ok(members)
-    }
-}
-
-/// Reads the members of an object, and keeps the text of those that are wanted.
-struct TextOfMembers<'w>(&'w Members);
-
-impl<'de> Visitor<'de> for TextOfMembers<'_> {
-    type Value = Vec<u8>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-        let (mut text, mut names) = (Vec::new(), Names::default());
-        while let Some(MemberName(name)) = from.next_key()? {
-            if self.0.has(&name) {
-                let value: &RawValue = from.next_value()?;
-                // With their lengths: nothing in a name or a value can pass for the end of it.
-                for part in [name.as_bytes(), value.get().as_bytes()] {
-                    text.extend_from_slice(&part.len().to_le_bytes());
-                    text.extend_from_slice(part);
-                }
-            } else {
-                from.next_value_seed(Unwanted)?;
-            }
-            names.add(name)?;
-        }
-        Ok(text)
-    }
-}
-
-/// Reads a value as [`CedarValue`] does, and makes nothing of it.
-struct Unwanted;
-
-impl<'de> DeserializeSeed<'de> for Unwanted {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Unwanted {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
-        while from.next_element_seed(Self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
-        let mut names = Names::default();
-        while let Some(MemberName(name)) = from.next_key()? {
-            from.next_value_seed(Self)?;
-            names.add(name)?;
-        }
-        Ok(())
-    }
-}
-
-/// The names of an object's members so far.
-#[derive(Default)]
-struct Names<'de> {
-    /// Most objects have few: comparing them is cheaper than a table.
-    few: Vec<Cow<'de, str>>,
-    more: HashSet<Cow<'de, str>>,
-}
-
-const FEW: usize = 16;
-
-impl<'de> Names<'de> {
-    fn add<E: Error>(&mut self, name: Cow<'de, str>) -> Result<(), E> {
-        if self.few.contains(&name) || self.more.contains(&name) {
-            return Err(E::custom(format!("it has the member `{name}` twice")));
-        }
-        match self.few.len() < FEW {
-            true => self.few.push(name),
-            false => drop(self.more.insert(name)),
-        }
-        Ok(())
-    }
-}
-
-/// As it stands in the text, unless it has escapes.
-struct MemberName<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for MemberName<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(NameVisitor)
-    }
-}
-
-struct NameVisitor;
-
-impl<'de> Visitor<'de> for NameVisitor {
-    type Value = MemberName<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<MemberName<'de>, E> {
-        Ok(MemberName(Cow::Borrowed(name)))
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<MemberName<'de>, E> {
-        Ok(MemberName(Cow::Owned(name.to_owned())))
-    }
-}
-
-/// The integer that a number with a point or an exponent stands for, if it stands for one exactly.
-fn whole(value: f64) -> Option<i64> {
-    // Beyond 2^53 a float does not tell neighbours apart.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole and within 2^53")]
-    is_whole.then_some(value as i64)
+        Json::Record(members) => expression_of(members)?,
+    })
 }
 
 #[cfg(test)]
@@ -291,6 +50,7 @@ mod tests {
     use cedar_policy::{Context, EvalResult};
 
     use super::*;
+    use crate::json::text_of;
 
     fn evaluated(value: RestrictedExpression) -> Option<EvalResult> {
         Context::from_pairs([("value".to_owned(), value)]).unwrap().get("value")

@@ -1,9 +1,11 @@
 //! Who is asked about, and what of the policies concerns them: a decision about one caller, action and target is
 //! prepared here, and made in `prepared`.
 //!
-//! A policy that has only a head is matched here. Cedar evaluates those with conditions, and of these only the
-//! ones whose head fits the caller.
+//! A policy that has only a head is matched here. Cedar evaluates those with conditions (`by_cedar`), and of these only
+//! the ones whose head fits the caller; but for conditions that look at the circumstances of a call, which Cedar
+//! evaluates only where they are not understood here (`condition`).
 
+mod by_cedar;
 mod prepared;
 
 use std::collections::HashMap;
@@ -18,7 +20,8 @@ use crate::schema::{Action, VOCABULARY};
 use crate::scope::{Ancestry, fits_action, fits_principal, fits_resource};
 use crate::target::RequestTarget;
 use crate::uri::{UriForm, other_forms};
-use prepared::{Evaluated, PreparedFor, PreparedForm, Subject};
+use by_cedar::{Evaluated, Subject};
+use prepared::{FittingPolicies, PreparedFor, PreparedForm};
 
 pub use prepared::PreparedDecision;
 
@@ -201,14 +204,17 @@ impl CallerPolicies {
             })
         };
         let has_steady = fitting.iter().any(|policy| !policy.is_plain && is_steady(policy));
-        let has_open = fitting.iter().any(|policy| !is_steady(policy));
-        let is_asked = has_steady || (has_open && wanted == PreparedFor::Calls);
-        let subject = is_asked.then(subject);
+        let needs_subject = |policy: &Arc<ReadPolicy>| {
+            !is_steady(policy) && policy.condition.as_ref().is_none_or(|it| it.is_asking)
+        };
+        let is_asked = wanted == PreparedFor::Calls && fitting.iter().any(needs_subject);
+        let subject = (has_steady || is_asked).then(subject);
         let mut found = Evaluated::default();
         if let Some(subject) = subject.as_ref().filter(|_| has_steady) {
             subject.evaluate(Some(Context::empty()), &concerning.steady, &mut found);
         }
-        PreparedForm::new(fitting, &found, is_steady, subject)
+        let found = &found;
+        FittingPolicies { all: fitting, is_steady, found, subject, wanted }.prepared()
     }
 
     /// By policies that forbid this caller everything: any action, any resource, and a condition, if there is
@@ -248,5 +254,7 @@ fn caller_entities(caller: &PolicyCaller) -> Result<Entities, ()> {
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod tests;

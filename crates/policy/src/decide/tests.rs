@@ -9,7 +9,7 @@ use crate::caller::CallerKind;
 use crate::read::PolicySource;
 use crate::target::Hints;
 
-fn read(text: &str) -> Policies {
+pub(super) fn read(text: &str) -> Policies {
     let source = PolicySource { name: "test".to_owned(), text: text.to_owned() };
     Policies::read(&[source]).unwrap_or_else(|faults| panic!("{text}: {faults:?}"))
 }
@@ -20,7 +20,7 @@ fn faults(text: &str) -> Vec<String> {
     faults.iter().map(ToString::to_string).collect()
 }
 
-fn user(subject: &str, groups: &[&str], claims: &str) -> PolicyCaller {
+pub(super) fn user(subject: &str, groups: &[&str], claims: &str) -> PolicyCaller {
     let kind = CallerKind::User {
         subject: subject.to_owned(),
         issuer: "https://id.example.com".to_owned(),
@@ -35,7 +35,7 @@ fn key(id: &str, name: &str, role: &str) -> PolicyCaller {
     PolicyCaller { kind, role: role.to_owned() }
 }
 
-fn tool<'a>(server: &'a str, name: &'a str) -> RequestTarget<'a> {
+pub(super) fn tool<'a>(server: &'a str, name: &'a str) -> RequestTarget<'a> {
     RequestTarget::Tool { server, name, hints: Hints::default(), skills: &[] }
 }
 
@@ -47,7 +47,7 @@ fn word(verdict: &CallerVerdict) -> &'static str {
     }
 }
 
-const ALL: &str = "permit(principal, action, resource);";
+pub(super) const ALL: &str = "permit(principal, action, resource);";
 
 fn caller(name: &str) -> PolicyCaller {
     let of = |kind, role: &str| PolicyCaller { kind, role: role.to_owned() };
@@ -79,7 +79,7 @@ fn who_may_do_what() {
 }
 
 /// 2026-11-18, a Wednesday, 07:30 UTC.
-const MORNING: i64 = 1_794_987_000;
+pub(super) const MORNING: i64 = 1_794_987_000;
 
 fn decide(
     text: &str,
@@ -248,7 +248,7 @@ fn actions_that_nothing_permits_are_known() {
 
 /// What Cedar itself decides, given every policy and all circumstances at once. Like here, whoever forbids something and
 /// cannot be evaluated forbids it.
-fn by_cedar(
+pub(super) fn by_cedar(
     policies: &Policies,
     caller: &PolicyCaller,
     action: Action,
@@ -343,7 +343,7 @@ const ARGUMENTS: [&str; 7] = [
     r#"{"to":{"n":"3"},"path":null,"other":{"path":"/etc/x"}}"#,
     r#"{"to":[],"tags":"x","n":2.0}"#,
 ];
-const ADDRESSES: [&str; 4] = ["127.0.0.1", "10.1.2.3", "::1", "::ffff:10.1.2.3"];
+pub(super) const ADDRESSES: [&str; 4] = ["127.0.0.1", "10.1.2.3", "::1", "::ffff:10.1.2.3"];
 
 /// A forbid holds for every spelling; a permit for the one it names, and not for what leads elsewhere.
 #[test]

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use cedar_policy::{
     ActionConstraint, Policy, PolicyId, PolicySet, PrincipalConstraint, ResourceConstraint,
-    ValidationMode, Validator,
+    ValidationMode,
 };
 use miette::Diagnostic;
 
+use crate::condition::Condition;
 use crate::looks::Looks;
 use crate::schema::{Action, VOCABULARY};
 use crate::scope::fits_action;
@@ -45,8 +46,16 @@ pub(crate) struct ReadPolicy {
     /// Is there nothing but the head?
     pub(crate) is_plain: bool,
     pub(crate) looks: Looks,
+    /// Its conditions, if they look at `context`. `None`: they do not, or Cedar has to evaluate them.
+    pub(crate) condition: Option<Condition>,
     pub(crate) uses_resource: bool,
     pub(crate) uses_action: bool,
+}
+
+impl ReadPolicy {
+    pub(crate) fn forbids(&self) -> bool {
+        self.info.effect == Effect::Forbid
+    }
 }
 
 /// What is shown of a policy.
@@ -224,6 +233,7 @@ fn read_policy(
         resource: policy.resource_constraint(),
         is_plain: !policy.has_non_scope_constraint(),
         looks: Looks::of(&json),
+        condition: info.uses_context.then(|| Condition::read(&json)).flatten(),
         uses_resource: uses_variable(&json, "resource"),
         uses_action: uses_variable(&json, "action"),
         policy: policy.new_id(PolicyId::new(id)),
@@ -244,8 +254,7 @@ fn validate(policy: &Policy, json: &serde_json::Value, text: &str) -> Result<(),
     let set = PolicySet::from_policies([masked.unwrap_or_else(|| policy.clone())]);
     let set = set.map_err(|error| plain(&error))?;
     let vocabulary = VOCABULARY.as_ref().ok_or_else(|| plain(&"there is no schema"))?;
-    let validator = Validator::new(vocabulary.schema.clone());
-    let checked = validator.validate(&set, ValidationMode::Strict);
+    let checked = vocabulary.validator.validate(&set, ValidationMode::Strict);
     let told = |error: &cedar_policy::ValidationError| {
         (line_of(text, error).filter(|_| is_own_text), words(error))
     };
