@@ -7,7 +7,6 @@
 mod caller;
 mod condition;
 mod decide;
-mod json;
 mod looks;
 mod read;
 mod schema;

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use super::address::AddressRange;
 use super::constant::{Constant, Scalar};
 use super::{BinaryOperator, Expression, NowPart, OpenCondition, UnaryOperator};
-use crate::json::Json;
+use crate::value::Json;
 
 /// `context`, as far as it is looked at.
 pub(crate) struct PolicyContext<'a> {

@@ -10,12 +10,19 @@ use super::constant::{Constant, Scalar};
 use super::pattern::Pattern;
 use super::{BinaryOperator, Condition, Expression, NowPart, OpenCondition, Party, UnaryOperator};
 
+/// Levels of JSON, of which an operator takes two. Conditions are evaluated by recursion, on threads with small stacks.
+const DEEPEST: usize = 120;
+
 impl Condition {
     /// `None`: Cedar has to decide about it.
     pub(crate) fn read(policy: &Value) -> Option<Self> {
+        let conditions = policy.get("conditions")?;
+        if depth(conditions) > DEEPEST {
+            return None;
+        }
         let mut reader = ConditionReader { policy, questions: Vec::new() };
         let mut all = Vec::new();
-        for condition in policy.get("conditions")?.as_array()? {
+        for condition in conditions.as_array()? {
             let body = reader.truth(condition.get("body")?)?;
             all.push(match condition.get("kind")?.as_str()? {
                 "when" => body,
@@ -270,6 +277,15 @@ fn is_of_context(json: &Value, name: &str) -> bool {
     let Some((".", access)) = operation(json) else { return false };
     let is_it = access.get("attr").and_then(Value::as_str) == Some(name);
     is_it && access.get("left").is_some_and(|left| is_variable(left, "context"))
+}
+
+fn depth(json: &Value) -> usize {
+    let deepest = match json {
+        Value::Array(elements) => elements.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    deepest.unwrap_or(0) + 1
 }
 
 fn mentions_context(json: &Value) -> bool {

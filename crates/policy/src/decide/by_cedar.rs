@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 
 use super::Circumstances;
 use crate::condition::{KnownParties, QuestionAnswer, civil};
-use crate::json::text_of;
 use crate::looks::Looks;
 use crate::read::ReadPolicy;
 use crate::value;
@@ -90,7 +89,7 @@ impl OpenPolicies {
         found: &mut Evaluated,
     ) -> Option<()> {
         let (given, wanted) = (circumstances.arguments, &self.looks.arguments);
-        let text = if given.is_empty() { Vec::new() } else { text_of(given, wanted)? };
+        let text = if given.is_empty() { Vec::new() } else { value::text_of(given, wanted)? };
         let asked = AskedAbout {
             arguments: text,
             now: moment(circumstances.now, &self.looks),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::by_cedar::{Evaluated, OpenPolicies, Subject};
 use super::{CallerVerdict, Circumstances, RefusalCause};
 use crate::condition::{KnownParties, OpenCondition, PolicyContext, QuestionAnswer, Residual};
-use crate::json::members_of;
 use crate::looks::Members;
 use crate::read::{Effect, ReadPolicy};
+use crate::value::members_of;
 
 #[derive(Debug)]
 pub struct PreparedDecision {

@@ -240,6 +240,8 @@ fn usual_conditions_are_decided_without_cedar() {
         ("context.arguments.a == context.arguments.b", true),
         ("context.arguments.a == [[1]]", true),
         ("principal.claims.deep.set.contains(context.arguments.a)", true),
+        (&["context.now.hour < 8"; 50].join(" && "), false),
+        (&["context.now.hour < 8"; 70].join(" && "), true),
     ] {
         let text = format!("{ALL} forbid({HEAD}) when {{ {condition} }};");
         let policies = read(&text).for_caller(&user("alice", &["dev"], CLAIMS));

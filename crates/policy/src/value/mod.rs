@@ -1,9 +1,13 @@
-//! JSON as Cedar's expressions.
+//! JSON in the terms of policies, and as Cedar's expressions.
+
+mod json;
 
 use cedar_policy::RestrictedExpression;
 
-use crate::json::{Json, Record, members_of};
 use crate::looks::Members;
+use json::Record;
+
+pub(crate) use json::{Json, members_of, text_of};
 
 /// The members of a JSON object. An object that has a member twice is refused: two readers would see two values.
 pub(crate) fn record(json: &[u8]) -> Result<RestrictedExpression, String> {
@@ -50,7 +54,6 @@ mod tests {
     use cedar_policy::{Context, EvalResult};
 
     use super::*;
-    use crate::json::text_of;
 
     fn evaluated(value: RestrictedExpression) -> Option<EvalResult> {
         Context::from_pairs([("value".to_owned(), value)]).unwrap().get("value")
