@@ -83,7 +83,9 @@ pub use pins::{
     KeptPins, LoadedPins, PinChange, PinFiles, PinHome, PinHomeError, PinRevision, PinnedEntry,
     ReviewError,
 };
-pub use policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
+pub use policy::{
+    PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, PreparedCall, RequestFacts,
+};
 pub use pump::{MOST_THREADS, usual_threads};
 pub use replicas::{
     ReplicaAccess, ReplicaAnswer, ReplicaBody, ReplicaFault, Replicas, SealedRequest, Waiting,

@@ -44,6 +44,16 @@ pub trait PolicyGrant: Debug + Send + Sync {
         what: PolicyTarget<'_>,
         request: &RequestFacts<'_>,
     ) -> Result<(), Arc<PolicyRefusal>>;
+
+    /// What decides about each call of this tool, as `decide` does, until policies or lists change. `None`: it would take
+    /// too much memory for each tool.
+    fn prepare(&self, server: &str, tool: &str) -> Option<Arc<dyn PreparedCall>>;
+}
+
+/// Policies, for the calls of one tool by one caller. As with `PolicyGrant`, nothing in it may wait.
+pub trait PreparedCall: Debug + Send + Sync {
+    /// May it be called with this request? `None`: the policies have changed, and `PolicyGrant::decide` knows.
+    fn decide(&self, request: &RequestFacts<'_>) -> Option<Result<(), Arc<PolicyRefusal>>>;
 }
 
 /// What is true of one request only.

@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trunkline_gateway::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
+use trunkline_gateway::{
+    PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, PreparedCall, RequestFacts,
+};
 use trunkline_policy::{
     Action, CallerPolicies, CallerVerdict, Circumstances, PolicyCaller, PreparedDecision,
     RefusalCause, RequestTarget,
@@ -18,8 +20,8 @@ use crate::clock;
 
 /// Decisions that are remembered of a caller, some 200 bytes each. Beyond that it begins anew.
 const MOST_DECISIONS: usize = 16_384;
-/// Tools whose calls are decided anew each time, and prepared for a caller: some kilobytes each. Beyond that it begins
-/// anew.
+/// Tools about whose calls Cedar is asked each time, and prepared for a caller: some kilobytes each. Beyond that it begins
+/// anew. What needs no Cedar is kept with the caller's view.
 const MOST_PREPARED: usize = 32;
 
 #[derive(Debug)]
@@ -165,6 +167,31 @@ impl PolicyRules {
     }
 }
 
+/// What decides about the calls of a tool without Cedar: it is kept with the caller's view.
+#[derive(Debug)]
+struct PreparedTool {
+    holder: Arc<PolicyHolder>,
+    /// Of the policies it was prepared with.
+    version: u64,
+    decision: PreparedDecision,
+}
+
+impl PreparedCall for PreparedTool {
+    fn decide(&self, request: &RequestFacts<'_>) -> Option<Result<(), Arc<PolicyRefusal>>> {
+        // The view is made anew when they change, but not during a round.
+        (self.version == self.holder.version())
+            .then(|| self.decision.admits(&circumstances(request)).map_err(told))
+    }
+}
+
+fn circumstances<'a>(request: &RequestFacts<'a>) -> Circumstances<'a> {
+    Circumstances {
+        arguments: request.arguments,
+        now: i64::try_from(clock::seconds()).unwrap_or(i64::MAX),
+        address: request.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    }
+}
+
 impl PolicyGrant for PolicyRules {
     fn shows(&self, what: PolicyTarget<'_>) -> bool {
         matches!(self.verdict_of(Action::List, self.target(what)), CallerVerdict::Allowed(_))
@@ -188,22 +215,31 @@ impl PolicyGrant for PolicyRules {
         what: PolicyTarget<'_>,
         request: &RequestFacts<'_>,
     ) -> Result<(), Arc<PolicyRefusal>> {
-        let circumstances = Circumstances {
-            arguments: request.arguments,
-            now: i64::try_from(clock::seconds()).unwrap_or(i64::MAX),
-            address: request.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        };
+        let circumstances = circumstances(request);
         // Without the lock: what is decided anew each time must not make others wait.
         let decided = match what {
             PolicyTarget::Tool { server, tool } => {
-                self.prepared_tool(server, tool).decide(&circumstances)
+                self.prepared_tool(server, tool).admits(&circumstances)
             }
             other => {
                 let target = self.target(other);
-                self.policies().decide(target.use_action(), &target.borrowed(), &circumstances)
+                let prepared = self.policies().prepare(target.use_action(), &target.borrowed());
+                prepared.admits(&circumstances)
             }
         };
-        decided.map(drop).map_err(told)
+        decided.map_err(told)
+    }
+
+    fn prepare(&self, server: &str, tool: &str) -> Option<Arc<dyn PreparedCall>> {
+        // Before the policies: what changes in between is asked for at the next call.
+        let version = self.holder.version();
+        let facts = self.holder.facts.of(server);
+        let ToolFact { hints, skills } = facts.get(tool).cloned().unwrap_or_default();
+        let target = RequestTarget::Tool { server, name: tool, hints, skills: &skills };
+        let decision = self.policies().prepare(Action::Call, &target);
+        let holder = Arc::clone(&self.holder);
+        (!decision.asks_cedar())
+            .then(|| Arc::new(PreparedTool { holder, version, decision }) as Arc<dyn PreparedCall>)
     }
 }
 
@@ -225,4 +261,43 @@ impl CallerRules for PolicyRules {
 
 fn told(RefusalCause { policies, reason }: RefusalCause) -> Arc<PolicyRefusal> {
     Arc::new(PolicyRefusal { policies, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_policy::{CallerKind, PolicySource};
+
+    use super::*;
+    use crate::policies::GroupsClaim;
+
+    fn files(condition: &str) -> Vec<PolicySource> {
+        let text = format!(
+            "permit(principal, action, resource);\n\
+             forbid(principal, action == Trunkline::Action::\"call\", resource) when {{ {condition} }};"
+        );
+        vec![PolicySource { name: "f".to_owned(), text }]
+    }
+
+    fn is_allowed(prepared: &dyn PreparedCall, arguments: &str) -> Option<bool> {
+        let request = RequestFacts { arguments: arguments.as_bytes(), address: None };
+        prepared.decide(&request).map(|decided| decided.is_ok())
+    }
+
+    #[test]
+    fn what_decides_about_calls_is_kept_until_the_policies_change() {
+        let holder = PolicyHolder::new(GroupsClaim::default());
+        holder.set_files(files("context.arguments.n > 1")).unwrap();
+        let caller = PolicyCaller { kind: CallerKind::Anonymous, role: "caller".to_owned() };
+        let rules = holder.rules(caller);
+        let prepared = rules.prepare("s", "t").unwrap();
+        assert_eq!(is_allowed(&*prepared, r#"{"n":1}"#), Some(true));
+        assert_eq!(is_allowed(&*prepared, r#"{"n":2}"#), Some(false));
+        holder.set_files(files("context.arguments.n > 2")).unwrap();
+        assert_eq!(is_allowed(&*prepared, r#"{"n":2}"#), None, "it is asked for again");
+        let prepared = rules.prepare("s", "t").unwrap();
+        assert_eq!(is_allowed(&*prepared, r#"{"n":2}"#), Some(true));
+        // Cedar is asked each time: that takes more memory than a view has for a tool.
+        holder.set_files(files("context.arguments == {n: 1}")).unwrap();
+        assert!(rules.prepare("s", "t").is_none());
+    }
 }

@@ -2,13 +2,15 @@
 //! that a call costs a look at a table that is mostly empty.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use trunkline_catalog::{Listing, Route};
 
 use crate::gate::Grant;
-use crate::policy::{PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict};
+use crate::policy::{
+    PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, PreparedCall, RequestFacts,
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct CallRules {
@@ -26,7 +28,24 @@ type ServerRules = HashMap<Box<[u8]>, CallRule, RandomState>;
 pub(crate) enum CallRule {
     Refused(Arc<PolicyRefusal>),
     /// Each call has to be decided.
-    Depends,
+    Depends(CallDecision),
+}
+
+/// What decides about each call of a tool. It is prepared at the first one: most tools are never called.
+#[derive(Debug, Default)]
+pub(crate) struct CallDecision {
+    prepared: OnceLock<Option<Arc<dyn PreparedCall>>>,
+}
+
+impl CallDecision {
+    /// `prepare`: makes what decides, once.
+    pub(crate) fn decide(
+        &self,
+        request: &RequestFacts<'_>,
+        prepare: impl FnOnce() -> Option<Arc<dyn PreparedCall>>,
+    ) -> Option<Result<(), Arc<PolicyRefusal>>> {
+        self.prepared.get_or_init(prepare).as_ref()?.decide(request)
+    }
 }
 
 impl CallRules {
@@ -59,7 +78,7 @@ fn of_server(grant: &dyn Grant, server: &str, listing: &Listing) -> Option<Serve
         let rule = match policies.verdict(PolicyTarget::Tool { server, tool: &entry.name }) {
             PolicyVerdict::Allowed => continue,
             PolicyVerdict::Refused(refusal) => CallRule::Refused(refusal),
-            PolicyVerdict::Depends => CallRule::Depends,
+            PolicyVerdict::Depends => CallRule::Depends(CallDecision::default()),
         };
         rules.insert(entry.name_token().into(), rule);
     }

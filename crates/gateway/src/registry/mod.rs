@@ -21,7 +21,7 @@ use crate::limits::{LISTENED_BYTES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP}
 use crate::lock::{Mutex, rank};
 use crate::upstream::{OfferChanges, Parking, Server, WaitQueue, make_room};
 
-pub(crate) use call_rules::CallRule;
+pub(crate) use call_rules::{CallDecision, CallRule};
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
 pub(crate) use views::Views;

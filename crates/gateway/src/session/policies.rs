@@ -9,7 +9,7 @@ use trunkline_wire::decode;
 use crate::error::CallError;
 use crate::policy::{PolicyRefusal, PolicyTarget, PolicyVerdict, RequestFacts};
 use crate::pump::FlushSet;
-use crate::registry::CallRule;
+use crate::registry::{CallDecision, CallRule};
 use crate::session::request::SessionRequest;
 
 /// May the caller call this tool with these arguments? True: it may; else it was refused. `arguments`: `None` are those
@@ -36,17 +36,34 @@ fn admit_ruled(
 ) -> bool {
     let decided = match rule {
         CallRule::Refused(refusal) => Err(Arc::clone(refusal)),
-        CallRule::Depends => {
-            let server = asked.snapshot.server(owner.server).map(|server| server.key.name());
-            let tool = decode(&owner.name_token).unwrap_or_default();
+        CallRule::Depends(decision) => {
             let own = || asked.message.text(asked.message.params.arguments);
-            let arguments = arguments.unwrap_or_else(own);
-            let what =
-                PolicyTarget::Tool { server: server.as_deref().unwrap_or_default(), tool: &tool };
-            decide(asked, what, arguments)
+            decide_call(asked, (owner, decision), arguments.unwrap_or_else(own))
         }
     };
     finish(asked, decided, touched)
+}
+
+fn decide_call(
+    asked: &SessionRequest<'_>,
+    (owner, decision): (&Owner, &CallDecision),
+    arguments: &[u8],
+) -> Result<(), Arc<PolicyRefusal>> {
+    let Some(policies) = asked.snapshot.policies() else { return Ok(()) };
+    let request = RequestFacts { arguments, address: asked.sink.peer() };
+    let names = || {
+        let server = asked.snapshot.server(owner.server).map(|server| server.key.name());
+        (server, decode(&owner.name_token).unwrap_or_default())
+    };
+    let prepare = || {
+        let (server, tool) = names();
+        policies.prepare(server.as_deref().unwrap_or_default(), &tool)
+    };
+    decision.decide(&request, prepare).unwrap_or_else(|| {
+        let (server, tool) = names();
+        let server = server.as_deref().unwrap_or_default();
+        policies.decide(PolicyTarget::Tool { server, tool: &tool }, &request)
+    })
 }
 
 /// May the caller read this resource or get this prompt? `Missing`: it does not exist for it.
