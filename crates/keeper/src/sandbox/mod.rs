@@ -14,6 +14,7 @@
 mod carve;
 mod linux;
 mod private;
+mod real_paths;
 mod rules;
 
 pub use linux::{LOCAL_SOCKET, Support, support};

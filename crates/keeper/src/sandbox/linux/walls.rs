@@ -19,6 +19,7 @@ use super::listener::{Duties, Listener};
 use super::support::{Support, support};
 use super::watch::Watch;
 use crate::sandbox::carve::carve;
+use crate::sandbox::real_paths::RealPaths;
 use crate::sandbox::rules::{Access, AllowedPath, Network, Sandbox};
 use crate::{descriptors, limits};
 
@@ -171,11 +172,12 @@ fn last_errno() -> Errno {
 
 fn ruleset(version: u32, sandbox: &Sandbox, private: &Path) -> io::Result<Ruleset> {
     let ruleset = Ruleset::new(version, sandbox.network != Network::Open)?;
-    let resolved =
-        |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|it| resolve(it)).collect() };
+    let mut real = RealPaths::default();
+    let mut resolved =
+        |paths: &[PathBuf]| -> Vec<PathBuf> { paths.iter().map(|it| real.resolve(it)).collect() };
     let (hidden, never) = (resolved(&sandbox.hidden), resolved(&sandbox.never));
     for AllowedPath { path, access, named } in &sandbox.allowed {
-        let Ok(root) = path.canonicalize() else { continue };
+        let Some(root) = real.existing(path) else { continue };
         // What a person has named is not hidden for being below something that is.
         let hides = |it: &&PathBuf| !(*named && root.starts_with(it));
         let excepted = never.iter().chain(hidden.iter().filter(hides));
@@ -198,13 +200,4 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|it| it.is_symlink());
     entries.filter(|entry| !is_link(entry)).map(|entry| entry.path()).collect()
-}
-
-/// Without links, also where the end of the path does not exist.
-fn resolve(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), _, _) => real,
-        (Err(_), Some(parent), Some(name)) => resolve(parent).join(name),
-        (Err(_), _, _) => path.to_path_buf(),
-    }
 }
