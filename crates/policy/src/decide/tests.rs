@@ -234,6 +234,21 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
+fn names_may_be_written_with_escapes() {
+    for condition in [
+        r#"principal["cl\u{61}ims"].team == "blue""#,
+        r#"principal is Trunkline::User && principal["cl\x61ims"]["t\u{65}am"] like "b*""#,
+    ] {
+        let text = format!(
+            "permit(principal is Trunkline::User, action, resource) when {{ {condition} }};"
+        );
+        let verdict =
+            read(&text).for_caller(&caller("alice")).verdict(Action::Call, &tool("s", "t"));
+        assert_eq!(word(&verdict), "allowed", "{condition}");
+    }
+}
+
+#[test]
 fn actions_that_nothing_permits_are_known() {
     let named =
         |text: &str| read(text).never_permitted().into_iter().map(Action::name).collect::<Vec<_>>();

@@ -13,6 +13,7 @@ use cedar_policy::{
     ValidationMode,
 };
 use miette::Diagnostic;
+use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::looks::Looks;
@@ -48,6 +49,7 @@ pub(crate) struct ReadPolicy {
     pub(crate) looks: Looks,
     /// Its conditions, if they look at `context`. `None`: they do not, or Cedar has to evaluate them.
     pub(crate) condition: Option<Condition>,
+    /// Known of policies that forbid any action with any resource; else false.
     pub(crate) uses_resource: bool,
     pub(crate) uses_action: bool,
 }
@@ -208,9 +210,14 @@ fn read_policy(
     source: &PolicySource,
     (at, line, text): (usize, usize, String),
 ) -> Result<ReadPolicy, Wrong> {
-    let json = policy.to_json().map_err(|error| vec![(None, error.to_string())])?;
+    let json = match needs_json(policy, &text) {
+        true => policy.to_json().map_err(|error| vec![(None, error.to_string())])?,
+        false => Value::Null,
+    };
+    let annotation =
+        |name: &str| policy.annotations().find(|(known, _)| *known == name).map(|(_, text)| text);
     validate(policy, &json, &source.text)?;
-    let id = match policy.annotation("id") {
+    let id = match annotation("id") {
         Some("") => return Err(vec![(None, "`@id` is empty".to_owned())]),
         Some(id) => id.to_owned(),
         None => format!("{}#{}", source.name, at + 1),
@@ -221,7 +228,7 @@ fn read_policy(
             cedar_policy::Effect::Permit => Effect::Permit,
             cedar_policy::Effect::Forbid => Effect::Forbid,
         },
-        reason: policy.annotation("reason").filter(|reason| !reason.is_empty()).map(Into::into),
+        reason: annotation("reason").filter(|reason| !reason.is_empty()).map(Into::into),
         source: source.name.as_str().into(),
         line,
         text: text.into(),
@@ -241,8 +248,20 @@ fn read_policy(
     })
 }
 
+/// Is there anything in it that is read from its JSON form? Cedar parses the text again for that, which takes as long as
+/// the rest together.
+fn needs_json(policy: &Policy, text: &str) -> bool {
+    // An attribute may be written with escapes.
+    let words = ["context", "claims", "\\"];
+    let forbids_all = policy.effect() == cedar_policy::Effect::Forbid
+        && policy.action_constraint() == ActionConstraint::Any
+        && policy.resource_constraint() == ResourceConstraint::Any;
+    policy.has_non_scope_constraint()
+        && (forbids_all || text.is_empty() || words.iter().any(|word| text.contains(word)))
+}
+
 /// Everything that the validator holds against it, each with its line if the text is still the author's.
-fn validate(policy: &Policy, json: &serde_json::Value, text: &str) -> Result<(), Wrong> {
+fn validate(policy: &Policy, json: &Value, text: &str) -> Result<(), Wrong> {
     let plain = |error: &dyn Display| vec![(None, error.to_string())];
     let masked = match without_open_records(json) {
         None => None,
