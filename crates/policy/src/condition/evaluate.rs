@@ -120,14 +120,8 @@ fn value<'v>(
             return value(branch, context);
         }
         Expression::IsInRange(operands) => {
-            let (one, ranges) = operands.split_first()?;
-            let one = address(one, context)?;
-            let mut is_in = false;
-            // Each has to be a range, also behind the one that it is in.
-            for range in ranges {
-                is_in |= one.is_in(address(range, context)?);
-            }
-            PolicyValue::Bool(is_in)
+            let [one, range] = &**operands;
+            PolicyValue::Bool(address(one, context)?.is_in(address(range, context)?))
         }
     })
 }
@@ -218,6 +212,13 @@ fn is_equal(left: PolicyValue<'_>, right: PolicyValue<'_>) -> bool {
         (PolicyValue::Long(left), PolicyValue::Long(right)) => left == right,
         (PolicyValue::Text(left), PolicyValue::Text(right)) => left == right,
         (PolicyValue::Address(left), PolicyValue::Address(right)) => left == right,
+        // Without a look at the elements: there may be many sets to compare with this one.
+        (PolicyValue::Known(known), PolicyValue::Set(set))
+        | (PolicyValue::Set(set), PolicyValue::Known(known))
+            if set.len() < known.len() =>
+        {
+            false
+        }
         _ => SetOverlap::of(left, right).is_some_and(|it| it.is_whole_first && it.is_whole_other),
     }
 }

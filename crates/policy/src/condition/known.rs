@@ -118,8 +118,8 @@ impl KnownParties<'_> {
                 Expression::binary(*operator, self.simplified(left)?, self.simplified(right)?)
             }
             Expression::IsInRange(operands) => {
-                let operands = operands.iter().map(|operand| self.simplified(operand));
-                Expression::IsInRange(operands.collect::<Option<_>>()?)
+                let [one, range] = &**operands;
+                Expression::IsInRange(Box::new([self.simplified(one)?, self.simplified(range)?]))
             }
             other => other.clone(),
         };

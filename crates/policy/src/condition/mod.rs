@@ -69,8 +69,8 @@ enum Expression {
     Binary(BinaryOperator, Box<[Expression; 2]>),
     /// If, then, else.
     If(Box<[Expression; 3]>),
-    /// The address, and the ranges it may be in.
-    IsInRange(Vec<Expression>),
+    /// An address, and the range it may be in.
+    IsInRange(Box<[Expression; 2]>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Expression {
             }
             Self::Binary(_, operands) => &**operands,
             Self::If(branches) => &**branches,
-            Self::IsInRange(operands) => operands,
+            Self::IsInRange(operands) => &**operands,
             _ => &[],
         }
     }

@@ -17,7 +17,9 @@ impl Condition {
     /// `None`: Cedar has to decide about it.
     pub(crate) fn read(policy: &Value) -> Option<Self> {
         let conditions = policy.get("conditions")?;
-        if depth(conditions) > DEEPEST {
+        // Each clause is one level more of what they become together.
+        let clauses = conditions.as_array()?.len();
+        if depth(conditions) + 2 * clauses > DEEPEST {
             return None;
         }
         let mut reader = ConditionReader { policy, questions: Vec::new() };
@@ -122,8 +124,9 @@ impl ConditionReader<'_> {
                 Expression::Unary(operator, of)
             }
             "isInRange" => {
-                let operands = operands.as_array()?.iter().map(|operand| self.value(operand));
-                Expression::IsInRange(operands.collect::<Option<_>>()?)
+                // Of several ranges, and of none, Cedar says that this is an error.
+                let [one, range] = operands.as_array()?.as_slice() else { return None };
+                Expression::IsInRange(Box::new([self.value(one)?, self.value(range)?]))
             }
             _ => return None,
         })

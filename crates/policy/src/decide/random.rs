@@ -242,11 +242,51 @@ fn usual_conditions_are_decided_without_cedar() {
         ("principal.claims.deep.set.contains(context.arguments.a)", true),
         (&["context.now.hour < 8"; 50].join(" && "), false),
         (&["context.now.hour < 8"; 70].join(" && "), true),
+        (&["context.now.hour < 8"; 40].join(" } when { "), false),
+        (&["context.now.hour < 8"; 200].join(" } when { "), true),
+        (&["context.arguments has a"; 300].join(" } unless { "), true),
+        (
+            &format!("{} && context.now.hour < 8", ["principal.role == \"x\""; 50].join(" && ")),
+            false,
+        ),
+        (
+            "context.address.isInRange(ip(\"10.0.0.0/8\"), ip(\"::1\")) == context.arguments.internal",
+            true,
+        ),
     ] {
         let text = format!("{ALL} forbid({HEAD}) when {{ {condition} }};");
         let policies = read(&text).for_caller(&user("alice", &["dev"], CLAIMS));
         let prepared = policies.prepare(Action::Call, &tool("git", "log"));
         assert_eq!(prepared.asks_cedar(), asks, "{condition}");
+    }
+}
+
+/// Cedar says that these are errors: what forbids does so then, and what permits does not.
+#[test]
+fn a_range_is_one() {
+    let ranges = "context.address.isInRange(ip(\"10.0.0.0/8\"), ip(\"192.168.0.0/16\"))";
+    for condition in [ranges, "context.address.isInRange()", "ip(\"10.1.1.1\").isInRange()"] {
+        for said in ["true", "false"] {
+            let condition = format!("{condition} == context.arguments.internal");
+            let forbid = format!("{ALL} forbid({HEAD}) when {{ {condition} }};");
+            let permit = format!("permit({HEAD}) when {{ {condition} }};");
+            let arguments = format!("{{\"internal\":{said}}}");
+            for address in ["10.1.2.3", "203.0.113.1"] {
+                let at = Circumstances {
+                    arguments: arguments.as_bytes(),
+                    now: MORNING,
+                    address: address.parse().unwrap(),
+                };
+                for text in [&forbid, &permit] {
+                    let policies = read(text);
+                    let caller = user("alice", &["dev"], CLAIMS);
+                    let target = tool("git", "log");
+                    let own = policies.for_caller(&caller).decide(Action::Call, &target, &at);
+                    assert!(own.is_err(), "{text} {arguments} {address}");
+                    assert!(!by_cedar(&policies, &caller, Action::Call, &target, &at));
+                }
+            }
+        }
     }
 }
 

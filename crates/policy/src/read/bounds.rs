@@ -24,9 +24,9 @@ pub(super) fn beyond(text: &str) -> Option<(usize, String)> {
                 while rest.next_if(|next| *next != '\n').is_some() {}
             }
             '(' | '[' | '{' => {
+                // `x["a"]["b"]` is one level in the text and two in the tree; so is each clause behind another.
+                operators += usize::from(at == '[' || (at == '{' && depth == 0));
                 depth += 1;
-                // `x["a"]["b"]` is one level in the text and two in the tree.
-                operators += usize::from(at == '[');
             }
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             ';' if depth == 0 => operators = 0,
@@ -91,6 +91,10 @@ mod tests {
             (deep("if a then b else "), 2),
             (deep("true && "), 2),
             (deep("1 + "), 2),
+            (
+                format!("permit(principal, action, resource) {};", "when { true }\n".repeat(3_000)),
+                1_001,
+            ),
             (policy(&format!("context{}", ".a".repeat(3_000))), 2),
             (policy(&format!("context{}", "[\"a\"]".repeat(3_000))), 2),
             (format!("{}{}", policy("\"a\n\\\"b\" == \"\""), deep("(")), 6),

@@ -5,6 +5,7 @@ mod open_record;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Formatter};
+use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -20,6 +21,10 @@ use crate::looks::Looks;
 use crate::schema::{Action, VOCABULARY};
 use crate::scope::fits_action;
 use open_record::{uses_variable, without_open_records};
+
+/// Texts are read by recursion, in Cedar and by serde: twenty `&&` in a row need more than a usual stack in a debug build, and
+/// an overflow ends the process. Pages that are not used cost nothing.
+const STACK: usize = 256 << 20;
 
 /// A text with policies: a file, or a record of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +118,17 @@ impl Policies {
 
     /// All texts together, or everything that is wrong with them.
     pub fn read(sources: &[PolicySource]) -> Result<Self, Vec<PolicyFault>> {
+        std::thread::scope(|scope| {
+            let reader = std::thread::Builder::new().name("policies".to_owned()).stack_size(STACK);
+            match reader.spawn_scoped(scope, || Self::read_here(sources)) {
+                Ok(reading) => reading.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // The system has no room for another thread: most policies need no such stack.
+                Err(_) => Self::read_here(sources),
+            }
+        })
+    }
+
+    fn read_here(sources: &[PolicySource]) -> Result<Self, Vec<PolicyFault>> {
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for source in sources {
             match read_source(source) {
