@@ -130,6 +130,12 @@ impl Frames {
         self.stream.set_nonblocking(true).expect("a socket");
     }
 
+    /// Has the other side closed? Throws away what has come. Only where nothing waits ([`Frames::stop_waiting`]).
+    pub fn has_ended(&mut self) -> bool {
+        self.read.clear();
+        !self.fill(Duration::ZERO)
+    }
+
     #[track_caller]
     pub fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         self.send(&frame(kind, flags, stream, payload));

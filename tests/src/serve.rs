@@ -49,6 +49,21 @@ impl Room {
 }
 
 impl Serve {
+    /// Starts it with so many files, sockets among them. Nothing is raised beyond the hard limit.
+    #[track_caller]
+    pub fn start_with_files(plain: &Command, files: u32) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!(r#"ulimit -n {files}; exec "$0" "$@""#)]);
+        command.arg(plain.get_program()).args(plain.get_args());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Self::start(command)
+    }
+
     #[track_caller]
     pub fn start(command: Command) -> Self {
         let process = Client::spawn(command);

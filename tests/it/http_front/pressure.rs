@@ -1,6 +1,5 @@
 //! K14, K15, K16: floods and readers that do not read.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kit::http::{Ask, Connection};
@@ -92,19 +91,9 @@ fn k16_clients_that_do_not_read_change_nothing_for_the_others_and_cost_bounded_m
     });
 }
 
-/// Nothing is raised beyond the hard limit: there is room for a handful of connections.
+/// There is room for a handful of connections.
 fn with_few_places(room: &Room) -> Serve {
-    let plain = room.serve_command(&[]);
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", r#"ulimit -n 64; exec "$0" "$@""#]);
-    command.arg(plain.get_program()).args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    Serve::start(command)
+    Serve::start_with_files(&room.serve_command(&[]), 64)
 }
 
 #[test]

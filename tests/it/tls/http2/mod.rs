@@ -3,4 +3,5 @@
 mod bridge;
 mod curl;
 mod hostile;
+mod squatters;
 mod streams;

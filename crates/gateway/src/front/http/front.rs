@@ -19,6 +19,10 @@ use crate::pump::Pumps;
 use crate::replicas::ReplicaAccess;
 use crate::session::{Session, SessionContext};
 
+/// Between two requests of somebody who has not shown who they are, while all places are taken: whoever opens
+/// connections to keep others out has to open them again and again.
+pub(crate) const CROWDED_IDLE_SECONDS: u32 = 2;
+
 #[derive(Debug)]
 pub(crate) struct Front {
     pub(crate) context: Arc<SessionContext>,

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{Conn, Reply, SweepAction};
-use crate::front::http::front::Front;
+use crate::front::http::front::{CROWDED_IDLE_SECONDS, Front};
 use crate::gate::{Gate, Pass};
 use crate::pump::FlushSet;
 use crate::session;
@@ -18,10 +18,6 @@ use crate::session;
 const EVERY: Duration = Duration::from_secs(1);
 /// Sessions live long: they are swept less often.
 const SESSIONS_EVERY: u32 = 5;
-
-/// Between two requests of somebody who has not shown who they are, while all places are taken: whoever opens
-/// connections to keep others out has to open them again and again.
-const CROWDED_IDLE_SECONDS: u32 = 2;
 
 pub(crate) async fn sweep(front: Arc<Front>) {
     let mut ticks = interval(EVERY);

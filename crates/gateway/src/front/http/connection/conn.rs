@@ -119,7 +119,7 @@ impl Conn {
     pub(crate) fn stream(&self) -> Self {
         Self {
             pass_cache: Arc::clone(&self.pass_cache),
-            accounts: self.accounts.of_same_address(),
+            accounts: self.accounts.of_stream(),
             is_stream: true,
             ..Self::new(Arc::clone(&self.clock))
         }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::limiter::{AddressAccount, CallerAccount, ConnectionShare, Overrun};
 use crate::lock::{Mutex, rank};
@@ -16,6 +17,8 @@ pub(crate) struct ConnAccounts {
     // Held while a place is given back and taken, which are counters: two requests of one
     // connection must not take two.
     share: Mutex<Option<ConnectionShare>, rank::CallerPlace>,
+    /// Whether it, or a stream of it, has ever counted for a caller.
+    was_known: Arc<AtomicBool>,
 }
 
 impl ConnAccounts {
@@ -23,9 +26,14 @@ impl ConnAccounts {
         Self { address: Some(address), peer: Some(peer), ..Self::default() }
     }
 
-    /// Of another request from there, which nobody has made yet.
-    pub(super) fn of_same_address(&self) -> Self {
-        Self { address: self.address.clone(), peer: self.peer, ..Self::default() }
+    /// Of a stream of this connection, which nobody has made a request on yet.
+    pub(super) fn of_stream(&self) -> Self {
+        Self {
+            address: self.address.clone(),
+            peer: self.peer,
+            share: Mutex::default(),
+            was_known: Arc::clone(&self.was_known),
+        }
     }
 
     pub(crate) fn peer(&self) -> Option<IpAddr> {
@@ -47,6 +55,12 @@ impl ConnAccounts {
         self.share.lock().is_some()
     }
 
+    /// Whether it, or a stream of it, has ever counted for a caller who is known and limited.
+    pub(crate) fn was_known(&self) -> bool {
+        // Relaxed: the sweeper may learn of it a second later.
+        self.was_known.load(Ordering::Relaxed)
+    }
+
     /// Counts the connection as this caller's, from now on.
     pub(crate) fn belong_to(&self, caller: Option<&Arc<CallerAccount>>) -> Result<(), Overrun> {
         let mut share = self.share.lock();
@@ -56,6 +70,9 @@ impl ConnAccounts {
         // Given back first: a connection never counts twice.
         *share = None;
         *share = caller.map(CallerAccount::connect).transpose()?;
+        if share.is_some() {
+            self.was_known.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use super::bounds::{
 use super::ready::{CONNECTION, ReadyStreams, StreamBell};
 use super::resets::ResetBudget;
 use super::streams::{Http2Stream, StreamPlace, StreamState, refuse_crowded};
-use super::watch::Http2Watch;
+use super::watch::{Goodbye, Http2Watch};
 use crate::front::http::inbound::address_counts::AddressCounts;
 use crate::front::http::inbound::admission::ClientConn;
 use crate::front::http::inbound::reader::ConnectionPlace;
@@ -140,9 +140,15 @@ impl Http2Reader {
     fn next(&mut self, touched: &mut FlushSet) -> Option<Asked> {
         let waker = self.waker.clone();
         let mut context = Context::from_waker(&waker);
+        let goodbye = self.watch.goodbye();
         if let FramesStage::Greeting(greeting) = &mut self.stage {
             match Pin::new(&mut **greeting).poll(&mut context) {
-                Poll::Pending => return None,
+                Poll::Pending => {
+                    if goodbye.is_some() {
+                        self.finish(touched); // there is no frame to say it with
+                    }
+                    return None;
+                }
                 Poll::Ready(Ok(connection)) => self.stage = FramesStage::Open(Box::new(connection)),
                 Poll::Ready(Err(error)) => {
                     tracing::debug!(%error, "a client of HTTP/2 does not speak it");
@@ -152,8 +158,13 @@ impl Http2Reader {
             }
         }
         let FramesStage::Open(connection) = &mut self.stage else { return None };
-        if self.watch.is_leaving() {
-            connection.graceful_shutdown(); // said once, however often
+        match goodbye {
+            // Whoever sent a request meanwhile learns that it was not looked at.
+            Some(Goodbye::AtOnce) if self.streams.is_empty() => {
+                connection.abrupt_shutdown(Reason::NO_ERROR);
+            }
+            Some(_) => connection.graceful_shutdown(), // said once, however often
+            None => {}
         }
         match connection.poll_accept(&mut context) {
             Poll::Pending => None,
@@ -169,6 +180,7 @@ impl Http2Reader {
     }
 
     fn open(&mut self, asked: Asked, touched: &mut FlushSet) {
+        self.watch.note_request(self.client.conn.now());
         let number = u32::from(asked.1.stream_id());
         let permit = Arc::clone(&self.counts.all).try_acquire_owned();
         let address = self.counts.addresses.enter(self.client.peer.address.ip());
