@@ -61,6 +61,43 @@ fn thousands_of_open_handshakes_leave_others_alone_and_cost_bounded_memory() {
 }
 
 #[test]
+fn open_handshakes_of_one_client_behind_a_balancer_end_its_own_and_no_others() {
+    raise_open_files();
+    let front = Encrypted::start(&[
+        "--proxy-protocol",
+        "127.0.0.1/32",
+        "--token",
+        "correct-horse-battery",
+        "--log",
+        "debug",
+    ]);
+    let begin = |client: &str| {
+        let mut stream = TcpStream::connect(front.address()).expect("it is accepted");
+        let header = format!("PROXY TCP4 {client} 127.0.0.1 1234 443\r\n");
+        drop(stream.write_all(&[header.as_bytes(), BEGUN].concat()));
+        stream
+    };
+    // The oldest of all, and alone.
+    let honest = begin("192.0.2.1");
+    let own = honest.local_addr().expect("a socket");
+    let mut crowd: Vec<TcpStream> = (0..700).map(|_| begin("192.0.2.66")).collect();
+    wait_until("all but the bound were closed", LIMIT, || {
+        crowd.retain_mut(|stream| !is_closed(stream));
+        crowd.len() <= 512
+    });
+    // Whoever takes too long is closed as well: the log tells the one from the other.
+    let log = front.serve.process().stderr();
+    let ended: Vec<_> =
+        log.lines().filter(|line| line.contains("too many handshakes are open")).collect();
+    assert!(!ended.is_empty(), "the crowd was larger than the bound");
+    let is_own = |word: &str| word == own.to_string();
+    let is_of_address = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
+    let names_own = |line: &&str| line.split(|c| !is_of_address(c)).any(is_own);
+    assert!(!ended.iter().any(names_own), "{own} harms nobody");
+    drop(honest);
+}
+
+#[test]
 fn a_handshake_that_takes_too_long_is_ended() {
     // A tenth of the promised ten seconds.
     let front = Encrypted::start_in(Room::hurried(), &[]);

@@ -107,8 +107,9 @@ impl Entrance {
                 }
             };
         }
-        let (entrance, turn) =
-            (Arc::clone(self), self.handshakes.begin(PeerNetwork::of(peer.ip())));
+        // Whom a load balancer connects for is not known before its header is read.
+        let from = (!self.is_proxy(peer.ip())).then(|| PeerNetwork::of(peer.ip()));
+        let (entrance, turn) = (Arc::clone(self), self.handshakes.begin(from));
         let task = async move { entrance.greet(stream, peer, permit, turn).await };
         let context = &self.front.context;
         drop(context.tasks.spawn_on(task, &context.runtime));
@@ -140,7 +141,7 @@ impl Entrance {
         permit: OwnedSemaphorePermit,
         turn: HandshakePlace,
     ) {
-        let welcome = timeout(shortened(TLS_HANDSHAKE), self.welcome(stream, peer, permit));
+        let welcome = timeout(shortened(TLS_HANDSHAKE), self.welcome(stream, peer, permit, &turn));
         tokio::select! {
             done = welcome => match done {
                 Ok(Ok(())) => {}
@@ -159,6 +160,7 @@ impl Entrance {
         mut stream: TcpStream,
         peer: SocketAddr,
         permit: OwnedSemaphorePermit,
+        turn: &HandshakePlace,
     ) -> Result<(), NoConnection> {
         let (mut client, mut start) = (peer, Vec::new());
         if self.is_proxy(peer.ip()) {
@@ -172,6 +174,7 @@ impl Entrance {
                     return Err(why);
                 }
             }
+            turn.belongs_to(PeerNetwork::of(client.ip()));
         }
         let Some(place) = self.place(client.ip(), permit) else {
             if self.tls.is_none() {
