@@ -7,6 +7,7 @@ mod pooler;
 mod recipes;
 mod retention;
 mod spool;
+mod spool_harm;
 
 use std::process::Command;
 

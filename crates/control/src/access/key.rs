@@ -56,6 +56,8 @@ pub enum Use {
     AdminToken,
     /// The one token of `--token`.
     StaticToken,
+    /// What another key is made of: that of the spool of audit records.
+    AuditSpool,
 }
 
 /// The public part of a key: in lists, logs and the audit.
@@ -157,6 +159,7 @@ impl Use {
             Self::ApiKey => "trunkline api key\n",
             Self::AdminToken => "trunkline admin token\n",
             Self::StaticToken => "trunkline static token\n",
+            Self::AuditSpool => "trunkline audit spool\n",
         };
         [label, secret].concat().into_bytes()
     }

@@ -98,7 +98,10 @@ impl Delivery {
         }
         let until = self.until;
         self.with_spool(move |spool| spool.begin_at(until)).await;
-        self.until = self.spool.as_ref().map_or(until, Spool::position).max(until);
+        let Some(spool) = &mut self.spool else { return };
+        self.until = spool.position().max(until);
+        let damaged = spool.take_damaged();
+        self.lose(damaged);
     }
 
     /// The oldest records that are not in the store.
@@ -256,6 +259,9 @@ impl Delivery {
         match batch.spooled {
             Some(spooled) => {
                 self.with_spool(move |spool| spool.advance(&spooled)).await;
+                // Behind a file that has gone, the numbers go on with those of the next.
+                let position = self.spool.as_ref().map_or(self.until, Spool::position);
+                self.until = self.until.max(position);
                 self.report(false);
             }
             None => {
@@ -267,13 +273,18 @@ impl Delivery {
                 queue.written();
             }
         }
-        if lost > 0 {
-            tracing::error!(records = lost, "audit records in the spool were damaged");
-            self.shared.queue.lock().lose(lost);
-        }
+        self.lose(lost);
         if std::mem::take(&mut self.is_noted) {
             self.note();
             self.is_noted = false;
+        }
+    }
+
+    /// So many lines of the spool cannot be read, or are not ours.
+    fn lose(&self, lines: u64) {
+        if lines > 0 {
+            tracing::error!(records = lines, "audit records in the spool were damaged");
+            self.shared.queue.lock().lose(lines);
         }
     }
 

@@ -16,6 +16,7 @@ mod otlp_logs;
 mod queue;
 mod refusals;
 mod spool;
+mod spool_key;
 mod spooled;
 #[cfg(test)]
 mod tests;
@@ -32,4 +33,5 @@ pub use full::AuditFull;
 pub use log::{AuditLog, AuditMark, BoxFuture, LockedLog};
 pub use queue::AuditBounds;
 pub use spool::Spool;
+pub use spool_key::SpoolKey;
 pub use writer::{Audit, AuditPlaces, AuditState, SpoolState};

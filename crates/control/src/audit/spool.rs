@@ -4,6 +4,9 @@
 //! Each record has a number, counted from the first one that this data directory ever wrote. The store keeps a mark
 //! beside the records (how many of them it has): what stands in the spool before the mark is not written again, however
 //! the process before ended.
+//!
+//! Each line proves that a holder of the store's key has written it (`SpoolKey`). What does not is damaged: it is counted,
+//! and no record.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -13,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use trunkline_store::NewAudit;
 
-use super::spooled::{line_of, record_of};
+use super::spool_key::{SEAL, SpoolKey};
+use super::spooled::line_of;
 
 /// A file of the spool is closed when it has so many bytes: a smaller one is removed sooner.
 const SEGMENT: u64 = 4 << 20;
@@ -27,7 +31,10 @@ pub struct Spool {
     _lock: File,
     /// Names this writer in the store.
     id: String,
+    key: SpoolKey,
     limit: u64,
+    /// Lines that were found when it was opened, and are not ours.
+    damaged: u64,
     segments: VecDeque<SpoolSegment>,
     /// The last segment, if it takes more.
     open: Option<File>,
@@ -66,15 +73,18 @@ impl Spool {
     pub const DIR: &str = "audit-spool";
     const LOCK: &str = "lock";
     const ID: &str = "id";
+    /// What is not ours is called so from then on: somebody may want to look at it.
+    const DAMAGED: &str = "damaged-";
 
     /// A spool makes files of this name.
     pub fn is_name(name: &str) -> bool {
+        let name = name.strip_prefix(Self::DAMAGED).unwrap_or(name);
         [Self::LOCK, Self::ID].contains(&name) || number_of(Path::new(name)).is_some()
     }
 
     /// The spool in this directory, with what is in it; of those who share the directory each gets another one. `limit`:
     /// the bytes it may have.
-    pub fn open(parent: &Path, limit: u64) -> io::Result<Self> {
+    pub fn open(parent: &Path, limit: u64, key: SpoolKey) -> io::Result<Self> {
         for number in 1..=SHARED {
             let name = match number {
                 1 => Self::DIR.to_owned(),
@@ -84,7 +94,7 @@ impl Spool {
             DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
             let lock = options().open(dir.join(Self::LOCK))?;
             match lock.try_lock() {
-                Ok(()) => return Self::take(dir, lock, limit),
+                Ok(()) => return Self::take(dir, lock, limit, key),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -92,22 +102,33 @@ impl Spool {
         Err(io::Error::new(ErrorKind::ResourceBusy, "too many programs use the data directory"))
     }
 
-    fn take(dir: PathBuf, lock: File, limit: u64) -> io::Result<Self> {
+    fn take(dir: PathBuf, lock: File, limit: u64, key: SpoolKey) -> io::Result<Self> {
         let id = identity(&dir)?;
-        let mut segments = Vec::new();
+        let (mut segments, mut damaged) = (Vec::new(), 0);
         for entry in fs::read_dir(&dir)? {
             let path = entry?.path();
             let Some(first) = number_of(&path) else { continue };
-            match measure(&path, first)? {
-                SpoolSegment { records: 0, .. } => fs::remove_file(&path)?,
-                segment => segments.push(segment),
+            let (segment, is_ours) = measure(&path, first, (&key, &id))?;
+            if segment.records == 0 {
+                fs::remove_file(&path)?;
+            } else if is_ours {
+                segments.push(segment);
+            } else {
+                // Its numbers mean nothing, either: others may be written under them.
+                damaged += segment.records;
+                set_aside(&path);
             }
         }
-        segments.sort_by_key(|segment| segment.first);
+        damaged += without_overlaps(&mut segments);
         let read = segments.first().map_or(0, |segment| segment.first);
         let next = segments.last().map_or(0, |segment| segment.first + segment.records);
-        let segments = segments.into();
-        Ok(Self { dir, _lock: lock, id, limit, segments, open: None, read, offset: 0, next })
+        let (segments, open, offset) = (segments.into(), None, 0);
+        Ok(Self { dir, _lock: lock, id, key, limit, damaged, segments, open, read, offset, next })
+    }
+
+    /// How many lines were found that are not ours; to be told of once.
+    pub(super) fn take_damaged(&mut self) -> u64 {
+        std::mem::take(&mut self.damaged)
     }
 
     /// Names this writer in the store.
@@ -156,7 +177,7 @@ impl Spool {
 
     /// Is there room for all of these?
     pub(super) fn has_room_for(&self, records: &[NewAudit]) -> bool {
-        let needed: u64 = records.iter().map(|record| line_of(record).len() as u64).sum();
+        let needed: u64 = records.iter().map(|record| (line_of(record).len() + SEAL) as u64).sum();
         self.bytes() + needed <= self.limit
     }
 
@@ -165,8 +186,8 @@ impl Spool {
     pub(super) fn append(&mut self, records: &[NewAudit]) -> io::Result<usize> {
         let mut room = self.limit.saturating_sub(self.bytes());
         let (mut text, mut count) = (Vec::new(), 0);
-        for record in records {
-            let line = line_of(record);
+        for (record, number) in records.iter().zip(self.next..) {
+            let line = self.key.sealed(&self.id, number, record);
             let Some(left) = room.checked_sub(line.len() as u64) else { break };
             room = left;
             text.extend(line);
@@ -223,9 +244,10 @@ impl Spool {
             if length == 0 {
                 break;
             }
+            let number = self.read + batch.lines;
+            batch.records.extend(self.key.opened(&self.id, number, &line));
             batch.lines += 1;
             batch.bytes += length;
-            batch.records.extend(record_of(&line));
         }
         Ok(batch)
     }
@@ -286,10 +308,16 @@ fn number_of(path: &Path) -> Option<u64> {
     name.strip_suffix(".ndjson")?.parse().ok()
 }
 
-/// What is in a file. A last line without its end was being written when the power failed: it goes.
-fn measure(path: &Path, first: u64) -> io::Result<SpoolSegment> {
+/// What is in a file, and is any of it ours? A last line without its end was being written when the power failed: it
+/// goes.
+fn measure(
+    path: &Path,
+    first: u64,
+    (key, writer): (&SpoolKey, &str),
+) -> io::Result<(SpoolSegment, bool)> {
     let mut lines = BufReader::new(File::open(path)?);
     let (mut segment, mut line) = (SpoolSegment { first, records: 0, bytes: 0 }, Vec::new());
+    let mut is_ours = false;
     loop {
         line.clear();
         let length = lines.read_until(b'\n', &mut line)? as u64;
@@ -297,10 +325,40 @@ fn measure(path: &Path, first: u64) -> io::Result<SpoolSegment> {
             if length > 0 {
                 OpenOptions::new().write(true).open(path)?.set_len(segment.bytes)?;
             }
-            return Ok(segment);
+            return Ok((segment, is_ours));
+        }
+        // One line is enough: each is looked at when it is read.
+        if !is_ours && let Some(number) = first.checked_add(segment.records) {
+            is_ours = key.opened(writer, number, &line).is_some();
         }
         segment.records += 1;
         segment.bytes += length;
+    }
+}
+
+/// Puts them in their order. What somebody has added to a file counts as numbers of the next one: how much it is.
+fn without_overlaps(segments: &mut [SpoolSegment]) -> u64 {
+    segments.sort_by_key(|segment| segment.first);
+    let (mut damaged, mut end) = (0, u64::MAX);
+    for segment in segments.iter_mut().rev() {
+        let added = segment.records.saturating_sub(end - segment.first);
+        segment.records -= added;
+        damaged += added;
+        end = segment.first;
+    }
+    damaged
+}
+
+fn set_aside(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kept = path.with_file_name(format!("{}{name}", Spool::DAMAGED));
+    let shown = path.display();
+    match fs::rename(path, &kept) {
+        Ok(()) => tracing::error!(
+            kept = %kept.display(),
+            "{shown} is no file that this spool has written: it is kept under another name, and not read"
+        ),
+        Err(error) => tracing::error!(%error, "{shown} is no file that this spool has written"),
     }
 }
 
@@ -310,6 +368,14 @@ mod tests {
 
     use super::*;
     use crate::scratch::Folder;
+
+    fn key() -> SpoolKey {
+        SpoolKey::new(&[7; 32])
+    }
+
+    fn opened(folder: &Folder, limit: u64) -> Spool {
+        Spool::open(folder.path(), limit, key()).unwrap()
+    }
 
     fn record(name: &str) -> NewAudit {
         NewAudit { action: name.to_owned(), ..NewAudit::default() }
@@ -339,7 +405,7 @@ mod tests {
     #[test]
     fn records_come_back_in_their_order_also_after_a_restart() {
         let folder = Folder::new();
-        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        let mut spool = opened(&folder, 1 << 20);
         let id = spool.id().to_owned();
         assert_eq!(spool.append(&records(0, 10)).unwrap(), 10);
         let batch = spool.peek(3).unwrap();
@@ -347,7 +413,7 @@ mod tests {
         spool.advance(&batch).unwrap();
         assert_eq!((spool.position(), spool.records()), (3, 7));
         drop(spool);
-        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        let mut spool = opened(&folder, 1 << 20);
         assert_eq!((spool.id(), spool.records()), (id.as_str(), 10), "only the store knows");
         spool.begin_at(5).unwrap();
         spool.append(&records(10, 5)).unwrap();
@@ -362,8 +428,8 @@ mod tests {
     #[test]
     fn a_spool_has_so_many_bytes_and_no_more() {
         let folder = Folder::new();
-        let line = line_of(&record("7")).len() as u64;
-        let mut spool = Spool::open(folder.path(), line * 3 + 1).unwrap();
+        let line = key().sealed(&"w".repeat(32), 7, &record("7")).len() as u64;
+        let mut spool = opened(&folder, line * 3 + 1);
         assert_eq!(spool.append(&records(0, 9)).unwrap(), 3);
         assert_eq!(spool.append(&records(3, 1)).unwrap(), 0);
         assert_eq!(drain(&mut spool, 9), names(0..3));
@@ -373,7 +439,7 @@ mod tests {
     #[test]
     fn many_records_are_many_files_and_each_goes_when_it_is_done_with() {
         let folder = Folder::new();
-        let mut spool = Spool::open(folder.path(), 1 << 30).unwrap();
+        let mut spool = opened(&folder, 1 << 30);
         let long = NewAudit { detail: Some("x".repeat(1 << 20)), ..record("long") };
         for _ in 0..5 {
             assert_eq!(spool.append(&[long.clone(), long.clone()]).unwrap(), 2);
@@ -389,14 +455,14 @@ mod tests {
     #[test]
     fn what_was_half_written_is_left_out_and_what_is_damaged_is_counted() {
         let folder = Folder::new();
-        let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        let mut spool = opened(&folder, 1 << 20);
         spool.append(&records(0, 3)).unwrap();
         let path = spool.path(0);
         drop(spool);
         let mut text = fs::read_to_string(&path).unwrap().replacen("\"1\"", "\"1", 1);
         text.push_str("{\"action\":");
         fs::write(&path, text).unwrap();
-        let spool = Spool::open(folder.path(), 1 << 20).unwrap();
+        let spool = opened(&folder, 1 << 20);
         assert_eq!(spool.records(), 3);
         let batch = spool.peek(9).unwrap();
         assert_eq!((batch.lines, batch.records.len()), (3, 2));
@@ -405,8 +471,8 @@ mod tests {
     #[test]
     fn it_is_for_its_owner_only_and_for_one_program_at_a_time() {
         let folder = Folder::new();
-        let mut one = Spool::open(folder.path(), 1 << 20).unwrap();
-        let other = Spool::open(folder.path(), 1 << 20).unwrap();
+        let mut one = opened(&folder, 1 << 20);
+        let other = opened(&folder, 1 << 20);
         assert_ne!((one.id(), &one.dir), (other.id(), &other.dir));
         one.append(&records(0, 1)).unwrap();
         for entry in fs::read_dir(&one.dir).unwrap() {
@@ -414,5 +480,45 @@ mod tests {
             assert_eq!(mode & 0o077, 0);
         }
         assert_eq!(fs::metadata(&one.dir).unwrap().permissions().mode() & 0o077, 0);
+    }
+
+    #[test]
+    fn what_was_added_to_a_file_takes_no_number_of_the_next_one() {
+        let folder = Folder::new();
+        let mut spool = opened(&folder, 1 << 20);
+        spool.append(&records(0, 3)).unwrap();
+        spool.open = None;
+        spool.append(&records(3, 4)).unwrap();
+        let path = spool.path(0);
+        drop(spool);
+        let text = fs::read_to_string(&path).unwrap();
+        let repeated = text.lines().next().unwrap();
+        // Also a line that is ours, a second time.
+        fs::write(&path, format!("{text}{{}}\n{repeated}\n")).unwrap();
+        let mut spool = opened(&folder, 1 << 20);
+        assert_eq!(spool.take_damaged(), 2);
+        assert_eq!((spool.take_damaged(), spool.records()), (0, 7));
+        assert_eq!(drain(&mut spool, 100), names(0..7));
+    }
+
+    #[test]
+    fn what_another_has_written_is_set_aside() {
+        let folder = Folder::new();
+        let mut spool = opened(&folder, 1 << 20);
+        spool.append(&records(0, 3)).unwrap();
+        let (first, moved) = (spool.path(0), spool.path(5));
+        drop(spool);
+        let other = Spool::open(folder.path(), 1 << 20, SpoolKey::new(&[8; 32])).unwrap();
+        assert_eq!((other.records(), other.damaged), (0, 3), "another key");
+        drop(other);
+        let kept = first.with_file_name("damaged-00000000000000000000.ndjson");
+        assert!(Spool::is_name(kept.file_name().unwrap().to_str().unwrap()));
+        fs::rename(&kept, &moved).unwrap();
+        let spool = opened(&folder, 1 << 20);
+        assert_eq!((spool.records(), spool.damaged, spool.next), (0, 3, 0), "other numbers");
+        drop(spool);
+        fs::rename(moved.with_file_name("damaged-00000000000000000005.ndjson"), &first).unwrap();
+        let spool = opened(&folder, 1 << 20);
+        assert_eq!((spool.records(), spool.damaged, spool.next), (3, 0, 3));
     }
 }

@@ -10,7 +10,8 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::{AuditFilter, AuditVerdict, NewAudit, Store, StoreError};
 
 use super::{
-    Audit, AuditBounds, AuditLog, AuditMark, AuditPlaces, AuditState, BoxFuture, Spool, SpoolState,
+    Audit, AuditBounds, AuditLog, AuditMark, AuditPlaces, AuditState, BoxFuture, Spool, SpoolKey,
+    SpoolState,
 };
 use crate::scratch::Folder;
 
@@ -96,6 +97,10 @@ fn started_with(log: &Arc<Memory>, waiting: usize, spool: Option<Spool>) -> Audi
     let bounds = AuditBounds { waiting, refused: 2, batch: 2 };
     let places = AuditPlaces { backlog: None, spool };
     Audit::start(Arc::clone(log) as Arc<dyn AuditLog>, bounds, places, &TaskTracker::new())
+}
+
+fn spool(folder: &Folder, limit: u64) -> Spool {
+    Spool::open(folder.path(), limit, SpoolKey::new(&[7; 32])).unwrap()
 }
 
 async fn closed(audit: &Audit) -> usize {
@@ -214,7 +219,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 async fn while_the_store_is_gone_records_wait_on_disk_and_are_written_in_their_order() {
     let folder = Folder::new();
     let log = Arc::new(Memory::default());
-    let audit = started_with(&log, 8, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    let audit = started_with(&log, 8, Some(spool(&folder, 1 << 20)));
     audit.record(record("0"));
     until("the first is written", || log.written.lock().len() == 1).await;
     log.set(Mood::Hangs);
@@ -227,7 +232,7 @@ async fn while_the_store_is_gone_records_wait_on_disk_and_are_written_in_their_o
     log.set(Mood::Fine);
     // The attempt that hangs is the store's to end; here the process ends.
     assert_eq!(audit.close(Instant::now()).await, 0);
-    let audit = started_with(&log, 8, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    let audit = started_with(&log, 8, Some(spool(&folder, 1 << 20)));
     audit.record(record("40"));
     assert_eq!(closed(&audit).await, 0);
     assert_eq!(*log.written.lock(), names(0, 41));
@@ -238,7 +243,7 @@ async fn while_the_store_is_gone_records_wait_on_disk_and_are_written_in_their_o
 async fn what_was_written_just_before_the_end_is_not_written_again_by_the_next_start() {
     let folder = Folder::new();
     let log = Arc::new(Memory::default());
-    let audit = started_with(&log, 100, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    let audit = started_with(&log, 100, Some(spool(&folder, 1 << 20)));
     audit.record(record("0"));
     until("the first is written", || log.written.lock().len() == 1).await;
     log.set(Mood::Hangs);
@@ -251,16 +256,42 @@ async fn what_was_written_just_before_the_end_is_not_written_again_by_the_next_s
     log.written.lock().extend(names(1, 4));
     *log.until.lock() = 4;
     log.set(Mood::Fine);
-    let audit = started_with(&log, 100, Some(Spool::open(folder.path(), 1 << 20).unwrap()));
+    let audit = started_with(&log, 100, Some(spool(&folder, 1 << 20)));
     assert_eq!(closed(&audit).await, 0);
     assert_eq!(*log.written.lock(), names(0, 6));
+}
+
+#[tokio::test]
+async fn what_somebody_has_added_is_told_of_and_what_comes_later_is_written_once() {
+    let folder = Folder::new();
+    let log = Arc::new(Memory::default());
+    drop(spool(&folder, 1 << 20));
+    let dir = folder.path().join("audit-spool");
+    for number in [3_u64, 999_999, u64::MAX - 1] {
+        let line = "{\"action\":\"forged\"}\n";
+        std::fs::write(dir.join(format!("{number:020}.ndjson")), line.repeat(2)).unwrap();
+    }
+    let audit = started_with(&log, 100, Some(spool(&folder, 1 << 20)));
+    until("it is told of", || *log.written.lock() == ["lose-audit-records"]).await;
+    assert_eq!(audit.lost(), 6);
+    log.set(Mood::Hangs);
+    for name in names(1, 6) {
+        audit.record(record(&name));
+    }
+    until("all are on disk", || audit.state().spool.records == 5).await;
+    assert_eq!(audit.close(Instant::now()).await, 0);
+    log.set(Mood::Fine);
+    let audit = started_with(&log, 100, Some(spool(&folder, 1 << 20)));
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(log.written.lock()[1..], names(1, 6));
+    assert_eq!(audit.lost(), 0);
 }
 
 #[tokio::test]
 async fn a_full_spool_is_said_and_what_has_no_room_is_counted() {
     let folder = Folder::new();
     let log = Arc::new(Memory::default());
-    let audit = started_with(&log, 4, Some(Spool::open(folder.path(), 300).unwrap()));
+    let audit = started_with(&log, 4, Some(spool(&folder, 300)));
     log.set(Mood::Gone);
     let long = NewAudit { detail: Some("x".repeat(100)), ..record("long") };
     for _ in 0..40 {

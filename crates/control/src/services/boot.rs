@@ -35,7 +35,9 @@ use super::skills::{SkillIndex, SkillService};
 use super::store_lock::{MARK_EVERY, StoreInUse, StoreLock, leave_mark};
 use super::tools::ToolService;
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, AuditBounds, AuditLog, AuditPlaces, Backlog, LockedLog, Spool};
+use crate::audit::{
+    Audit, AuditBounds, AuditLog, AuditPlaces, Backlog, LockedLog, Spool, SpoolKey,
+};
 use crate::clock;
 use crate::health::{self, Checker, HealthRules, HealthTable};
 use crate::issuer::{IssuerClients, IssuerKeys};
@@ -114,6 +116,8 @@ impl ControlPlane {
             settings.tokens.admin_token.as_deref(),
             &pepper,
         )?;
+        // Locked, nothing can be told from what others wrote there: what waits stays as it is, and nothing is added.
+        let spool = (!is_locked).then(|| spool(&settings, &pepper)).flatten();
         let fixed = FixedTokens {
             static_token: settings
                 .tokens
@@ -136,8 +140,8 @@ impl ControlPlane {
         }
         let address = settings.replicas.address.clone();
         let replicas = ReplicaSet::join(&store, &safe, address).await?;
-        let plane =
-            Wiring::new(settings, store, safe, keys).start(StorePlace { _lock: lock, replicas });
+        let wiring = Wiring::new(settings, store, safe, keys, spool);
+        let plane = wiring.start(StorePlace { _lock: lock, replicas });
         // Before anybody is served: a request in the first second must not find an empty directory.
         plane.0.loops.live.known.reload().await?;
         plane.0.skills.read_taxonomy().await?;
@@ -162,11 +166,17 @@ struct Wiring {
 }
 
 impl Wiring {
-    fn new(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<ApiKeys>) -> Self {
+    fn new(
+        settings: Settings,
+        store: Store,
+        safe: Arc<Safe>,
+        keys: Arc<ApiKeys>,
+        spool: Option<Spool>,
+    ) -> Self {
         let background = Background::default();
         let places = AuditPlaces {
             backlog: Some(Backlog::at(settings.storage.data_dir.join(AUDIT_LOST))),
-            spool: spool(&settings),
+            spool,
         };
         // Without the key the chain of the log cannot be continued, only damaged.
         let log: Arc<dyn AuditLog> = match safe.is_locked() {
@@ -393,14 +403,13 @@ impl Wiring {
 }
 
 /// Without one Trunkline runs all the same, as with one that has no room.
-fn spool(settings: &Settings) -> Option<Spool> {
-    match Spool::open(&settings.storage.data_dir, settings.audit.spool) {
-        Ok(spool) => Some(spool),
-        Err(error) => {
-            tracing::error!(%error, "the spool of audit records in the data directory cannot be used");
-            None
-        }
-    }
+fn spool(settings: &Settings, pepper: &Pepper) -> Option<Spool> {
+    let (dir, limit) = (&settings.storage.data_dir, settings.audit.spool);
+    let opened = Spool::open(dir, limit, SpoolKey::of(pepper));
+    let told = |error: &io::Error| {
+        tracing::error!(%error, "the spool of audit records in the data directory cannot be used");
+    };
+    opened.inspect_err(told).ok()
 }
 
 /// With a client document, where authorization servers can fetch it.
