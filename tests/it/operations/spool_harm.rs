@@ -1,8 +1,12 @@
 //! The spool of audit records in the hands of somebody who can write it, but does not have the key.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 
+use kit::LIMIT;
+use kit::process::wait_until;
 use kit::room::Room;
 use serde_json::json;
 
@@ -17,6 +21,11 @@ fn left(room: &Room) -> PathBuf {
     platform.make_key(&json!({ "name": "k", "role": "viewer" }));
     stop(&platform);
     room.path("data").join("audit-spool")
+}
+
+fn fifo(path: &std::path::Path) {
+    let made = Command::new("mkfifo").arg(path).status().expect("mkfifo");
+    assert!(made.success());
 }
 
 #[test]
@@ -35,4 +44,37 @@ fn nfr_sec4_what_others_wrote_into_the_spool_is_no_record_and_is_told_of() {
     // It is told of once.
     let platform = room.platform(&[]);
     assert!(metric(&platform, "trunkline_audit_lost_total") < 0.5);
+}
+
+#[test]
+fn nfr_sec4_a_link_in_the_spool_leads_to_no_key() {
+    for name in ["id", "lock"] {
+        let room = Room::new();
+        let spool = left(&room);
+        let key = fs::read(room.path("data").join("key")).expect("the key");
+        fs::remove_file(spool.join(name)).expect("it can go");
+        symlink("../key", spool.join(name)).expect("a link");
+        let platform = room.platform(&[]);
+        assert_eq!(fs::read(room.path("data").join("key")).expect("the key"), key, "{name}");
+        // It runs, without a spool.
+        let words = format!("audit-spool/{name}: it is a link");
+        platform.serve().process().wait_stderr(&["cannot be used", &words], LIMIT);
+    }
+}
+
+#[test]
+fn nfr_sec4_a_pipe_in_the_spool_does_not_hold_up_the_start() {
+    let room = Room::new();
+    let spool = left(&room);
+    fifo(&spool.join("00000000000000000007.ndjson"));
+    symlink("../key", spool.join("00000000000000000008.ndjson")).expect("a link");
+    // Names that the spool does not write.
+    fs::write(spool.join("5.ndjson"), format!("{FORGED}\n")).expect("it is written");
+    fs::write(spool.join("18446744073709551615.ndjson"), format!("{FORGED}\n")).expect("written");
+    let platform = room.platform(&[]);
+    platform.wait_audit("it is told", |it| it["action"] == "lose-audit-records");
+    wait_until("the spool is used", LIMIT, || {
+        metric(&platform, "trunkline_audit_spool_limit_bytes") > 0.5
+    });
+    assert!(metric(&platform, "trunkline_audit_spool_records") < 0.5);
 }

@@ -2,9 +2,11 @@
 //! the next start can tell of those that were never written.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+
+use super::spool_file;
 
 #[derive(Debug, Clone)]
 pub struct Backlog {
@@ -18,8 +20,12 @@ impl Backlog {
 
     /// Left by the one before. What cannot be read is at least one.
     pub(super) fn left(&self) -> u64 {
-        match fs::read_to_string(&self.path) {
-            Ok(text) => text.trim().parse().unwrap_or(1),
+        match spool_file::open(fs::OpenOptions::new().read(true), &self.path) {
+            Ok(file) => {
+                let mut text = String::new();
+                let read = file.take(64).read_to_string(&mut text);
+                read.ok().and_then(|_| text.trim().parse().ok()).unwrap_or(1)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(_) => 1,
         }
@@ -34,8 +40,8 @@ impl Backlog {
 
     fn write(&self, count: u64) -> io::Result<()> {
         let mut options = fs::OpenOptions::new();
-        let mut file =
-            options.create(true).truncate(true).write(true).mode(0o600).open(&self.path)?;
+        options.create(true).truncate(true).write(true).mode(0o600);
+        let mut file = spool_file::open(&mut options, &self.path)?;
         writeln!(file, "{count}")?;
         file.sync_all()
     }
@@ -63,5 +69,16 @@ mod tests {
         }
         fs::write(folder.path().join("audit-lost"), "?").unwrap();
         assert_eq!(backlog.left(), 1);
+    }
+
+    #[test]
+    fn a_link_in_its_place_leads_nowhere() {
+        let folder = Folder::new();
+        let (key, path) = (folder.path().join("key"), folder.path().join("audit-lost"));
+        fs::write(&key, "the key").unwrap();
+        std::os::unix::fs::symlink(&key, &path).unwrap();
+        let backlog = Backlog::at(path);
+        backlog.keep(7);
+        assert_eq!((backlog.left(), fs::read(&key).unwrap()), (1, b"the key".to_vec()));
     }
 }

@@ -16,6 +16,7 @@ mod otlp_logs;
 mod queue;
 mod refusals;
 mod spool;
+mod spool_file;
 mod spool_key;
 mod spooled;
 #[cfg(test)]

@@ -10,14 +10,15 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use trunkline_store::NewAudit;
 
+use super::spool_file::{self, LONGEST, read_line};
 use super::spool_key::{SEAL, SpoolKey};
-use super::spooled::line_of;
+use super::spooled::{line_of, shortened};
 
 /// A file of the spool is closed when it has so many bytes: a smaller one is removed sooner.
 const SEGMENT: u64 = 4 << 20;
@@ -73,13 +74,16 @@ impl Spool {
     pub const DIR: &str = "audit-spool";
     const LOCK: &str = "lock";
     const ID: &str = "id";
+    /// The next one, until it is on the disk.
+    const NEXT_ID: &str = "id.next";
     /// What is not ours is called so from then on: somebody may want to look at it.
     const DAMAGED: &str = "damaged-";
 
     /// A spool makes files of this name.
     pub fn is_name(name: &str) -> bool {
         let name = name.strip_prefix(Self::DAMAGED).unwrap_or(name);
-        [Self::LOCK, Self::ID].contains(&name) || number_of(Path::new(name)).is_some()
+        [Self::LOCK, Self::ID, Self::NEXT_ID].contains(&name)
+            || number_of(Path::new(name)).is_some()
     }
 
     /// The spool in this directory, with what is in it; of those who share the directory each gets another one. `limit`:
@@ -92,7 +96,7 @@ impl Spool {
             };
             let dir = parent.join(name);
             DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-            let lock = options().open(dir.join(Self::LOCK))?;
+            let lock = spool_file::open(&mut options(), &dir.join(Self::LOCK))?;
             match lock.try_lock() {
                 Ok(()) => return Self::take(dir, lock, limit, key),
                 Err(TryLockError::WouldBlock) => {}
@@ -106,8 +110,14 @@ impl Spool {
         let id = identity(&dir)?;
         let (mut segments, mut damaged) = (Vec::new(), 0);
         for entry in fs::read_dir(&dir)? {
-            let path = entry?.path();
+            let entry = entry?;
+            let path = entry.path();
             let Some(first) = number_of(&path) else { continue };
+            if !entry.file_type()?.is_file() {
+                damaged += 1;
+                set_aside(&path);
+                continue;
+            }
             let (segment, is_ours) = measure(&path, first, (&key, &id))?;
             if segment.records == 0 {
                 fs::remove_file(&path)?;
@@ -177,7 +187,8 @@ impl Spool {
 
     /// Is there room for all of these?
     pub(super) fn has_room_for(&self, records: &[NewAudit]) -> bool {
-        let needed: u64 = records.iter().map(|record| (line_of(record).len() + SEAL) as u64).sum();
+        let length = |record| ((line_of(record).len() + SEAL) as u64).min(LONGEST);
+        let needed: u64 = records.iter().map(length).sum();
         self.bytes() + needed <= self.limit
     }
 
@@ -187,7 +198,7 @@ impl Spool {
         let mut room = self.limit.saturating_sub(self.bytes());
         let (mut text, mut count) = (Vec::new(), 0);
         for (record, number) in records.iter().zip(self.next..) {
-            let line = self.key.sealed(&self.id, number, record);
+            let line = self.line(number, record);
             let Some(left) = room.checked_sub(line.len() as u64) else { break };
             room = left;
             text.extend(line);
@@ -217,13 +228,22 @@ impl Spool {
         Ok(count)
     }
 
+    /// No longer than is read again.
+    fn line(&self, number: u64, record: &NewAudit) -> Vec<u8> {
+        let line = self.key.sealed(&self.id, number, record);
+        match line.len() as u64 > LONGEST {
+            true => self.key.sealed(&self.id, number, &shortened(record)),
+            false => line,
+        }
+    }
+
     /// There is a segment that takes more. Its length.
     fn segment(&mut self) -> io::Result<u64> {
         if let (Some(_), Some(last)) = (&self.open, self.segments.back()) {
             return Ok(last.bytes);
         }
         let path = self.path(self.next);
-        self.open = Some(options().create_new(true).append(true).open(path)?);
+        self.open = Some(spool_file::open(options().create_new(true).append(true), &path)?);
         // The name, too: else the file is lost with the power.
         File::open(&self.dir)?.sync_all()?;
         self.segments.push_back(SpoolSegment { first: self.next, records: 0, bytes: 0 });
@@ -233,14 +253,14 @@ impl Spool {
     /// The oldest records, at most so many, of one file.
     pub(super) fn peek(&self, most: u64) -> io::Result<SpoolBatch> {
         let Some(first) = self.segments.front() else { return Ok(SpoolBatch::default()) };
-        let mut file = File::open(self.path(first.first))?;
+        let path = self.path(first.first);
+        let mut file = spool_file::open(OpenOptions::new().read(true), &path)?;
         file.seek(SeekFrom::Start(self.offset))?;
         let mut lines = BufReader::new(file);
         let most = most.min((first.first + first.records).saturating_sub(self.read));
         let (mut batch, mut line) = (SpoolBatch::default(), Vec::new());
         while batch.lines < most {
-            line.clear();
-            let length = lines.read_until(b'\n', &mut line)? as u64;
+            let length = read_line(&mut lines, &mut line)?.bytes;
             if length == 0 {
                 break;
             }
@@ -275,7 +295,7 @@ impl Spool {
     }
 
     fn path(&self, first: u64) -> PathBuf {
-        self.dir.join(format!("{first:020}.ndjson"))
+        self.dir.join(name_of(first))
     }
 }
 
@@ -288,24 +308,42 @@ fn options() -> OpenOptions {
 /// Made once for each directory.
 fn identity(dir: &Path) -> io::Result<String> {
     let path = dir.join(Spool::ID);
-    match fs::read_to_string(&path) {
-        Ok(text) if text.trim().len() == 32 => return Ok(text.trim().to_owned()),
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let mut text = Vec::new();
+    match spool_file::open(OpenOptions::new().read(true), &path) {
+        Ok(file) => drop(file.take(64).read_to_end(&mut text)?),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let text = text.trim_ascii();
+    if text.len() == 32 && text.iter().all(u8::is_ascii_hexdigit) {
+        return Ok(String::from_utf8_lossy(text).into_owned());
     }
     let random =
         crate::access::random::<16>().map_err(|_| io::Error::other("no random numbers"))?;
     let id = hex::encode(random);
-    let mut file = options().truncate(true).open(&path)?;
+    // Beside it and then in its place: what is there is another name of the key, perhaps, and is not written to.
+    let next = dir.join(Spool::NEXT_ID);
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = spool_file::open(options().create_new(true), &next)?;
     file.write_all(id.as_bytes())?;
     file.sync_all()?;
+    fs::rename(&next, &path)?;
     File::open(dir)?.sync_all()?;
     Ok(id)
 }
 
+fn name_of(first: u64) -> String {
+    format!("{first:020}.ndjson")
+}
+
+/// Of names that a spool writes.
 fn number_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    name.strip_suffix(".ndjson")?.parse().ok()
+    let first = name.strip_suffix(".ndjson")?.parse().ok()?;
+    (name_of(first) == name).then_some(first)
 }
 
 /// What is in a file, and is any of it ours? A last line without its end was being written when the power failed: it
@@ -315,15 +353,15 @@ fn measure(
     first: u64,
     (key, writer): (&SpoolKey, &str),
 ) -> io::Result<(SpoolSegment, bool)> {
-    let mut lines = BufReader::new(File::open(path)?);
+    let file = spool_file::open(OpenOptions::new().read(true).write(true), path)?;
+    let mut lines = BufReader::new(file);
     let (mut segment, mut line) = (SpoolSegment { first, records: 0, bytes: 0 }, Vec::new());
     let mut is_ours = false;
     loop {
-        line.clear();
-        let length = lines.read_until(b'\n', &mut line)? as u64;
-        if line.last() != Some(&b'\n') {
-            if length > 0 {
-                OpenOptions::new().write(true).open(path)?.set_len(segment.bytes)?;
+        let read = read_line(&mut lines, &mut line)?;
+        if !read.is_whole {
+            if read.bytes > 0 {
+                lines.get_ref().set_len(segment.bytes)?;
             }
             return Ok((segment, is_ours));
         }
@@ -332,7 +370,7 @@ fn measure(
             is_ours = key.opened(writer, number, &line).is_some();
         }
         segment.records += 1;
-        segment.bytes += length;
+        segment.bytes += read.bytes;
     }
 }
 
@@ -520,5 +558,60 @@ mod tests {
         fs::rename(moved.with_file_name("damaged-00000000000000000005.ndjson"), &first).unwrap();
         let spool = opened(&folder, 1 << 20);
         assert_eq!((spool.records(), spool.damaged, spool.next), (3, 0, 3));
+    }
+
+    #[test]
+    fn a_line_is_as_long_as_can_be_read_again_and_a_longer_one_is_damaged() {
+        let folder = Folder::new();
+        let mut spool = opened(&folder, 1 << 30);
+        let long = NewAudit { tool: Some("\0".repeat(3 << 20)), ..record("long") };
+        spool.append(&[record("0"), long]).unwrap();
+        let path = spool.path(0);
+        drop(spool);
+        let mut text = fs::read(&path).unwrap();
+        text.extend([&b"x".repeat(9 << 20)[..], b"\n"].concat());
+        fs::write(&path, text).unwrap();
+        let mut spool = opened(&folder, 1 << 30);
+        spool.append(&records(3, 1)).unwrap();
+        assert_eq!((spool.records(), spool.peek(9).unwrap().lines), (4, 3));
+        assert_eq!(drain(&mut spool, 9), ["0", "long", "3"]);
+    }
+
+    #[test]
+    fn only_names_that_it_writes_are_its_own() {
+        for name in ["5.ndjson", "+0000000000000000005.ndjson", "99999999999999999999.ndjson"] {
+            assert_eq!(number_of(Path::new(name)), None, "{name}");
+        }
+        for number in [0, 5, u64::MAX] {
+            assert_eq!(number_of(Path::new(&name_of(number))), Some(number));
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let folder = Folder::new();
+        let mut spool = opened(&folder, 1 << 20);
+        spool.append(&records(0, 2)).unwrap();
+        let (dir, link, hard) = (spool.dir.clone(), spool.path(7), spool.dir.join(Spool::ID));
+        drop(spool);
+        let secret = folder.path().join("key");
+        fs::write(&secret, "the key").unwrap();
+        std::os::unix::fs::symlink(&secret, &link).unwrap();
+        fs::create_dir(dir.join(name_of(8))).unwrap();
+        let spool = opened(&folder, 1 << 20);
+        assert_eq!((spool.records(), spool.damaged), (2, 2));
+        drop(spool);
+        fs::remove_file(&hard).unwrap();
+        fs::hard_link(&secret, &hard).unwrap();
+        let id = opened(&folder, 1 << 20).id;
+        assert_eq!((id.len(), fs::read(&secret).unwrap()), (32, b"the key".to_vec()));
+        for name in [Spool::ID, Spool::LOCK] {
+            fs::remove_file(dir.join(name)).unwrap();
+            std::os::unix::fs::symlink(&secret, dir.join(name)).unwrap();
+            let refused = Spool::open(folder.path(), 1 << 20, key()).unwrap_err();
+            assert!(refused.to_string().contains(&format!("audit-spool/{name}: it is a link")));
+            assert_eq!(fs::read(&secret).unwrap(), b"the key");
+            fs::remove_file(dir.join(name)).unwrap();
+        }
     }
 }
