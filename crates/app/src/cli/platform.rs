@@ -206,6 +206,13 @@ pub(crate) struct VerifyAudit {
     /// Read the files that `serve --audit-archive DIR` has written, too: do they lead to the records in the store?
     #[arg(long, value_name = "DIR")]
     pub(crate) archive: Option<PathBuf>,
+    /// The archive must have the records from N on; what was before them is kept elsewhere, or was removed without an
+    /// archive
+    #[arg(
+        long, value_name = "N", default_value_t = 1, requires = "archive",
+        value_parser = clap::value_parser!(i64).range(1..)
+    )]
+    pub(crate) archive_from: i64,
     #[command(flatten)]
     pub(crate) at: MaintenanceArgs,
 }

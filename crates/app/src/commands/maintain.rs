@@ -30,7 +30,7 @@ fn verify(asked: &VerifyAudit, environment: &Environment) -> u8 {
         let (code, words, told) = match verdict {
             AuditVerdict::Verified { first, records, last_hash } => {
                 let archived = match &asked.archive {
-                    Some(dir) => verify_archive(&kept, dir).await?,
+                    Some(dir) => verify_archive(&kept, dir, asked.archive_from).await?,
                     None => None,
                 };
                 let hash: String = last_hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -69,9 +69,13 @@ fn verify(asked: &VerifyAudit, environment: &Environment) -> u8 {
 }
 
 /// The files that retention has written, up to what the store has removed last.
-async fn verify_archive(kept: &PlatformPaths, dir: &Path) -> Result<Option<ArchivedAudit>, String> {
+async fn verify_archive(
+    kept: &PlatformPaths,
+    dir: &Path,
+    from: i64,
+) -> Result<Option<ArchivedAudit>, String> {
     let end = audit_checkpoint(&kept.store, &kept.key).await.map_err(|it| it.to_string())?;
-    AuditArchive::verify(dir, end).map_err(|why| format!("the archive: {why}"))
+    AuditArchive::verify(dir, from, end).map_err(|why| format!("the archive: {why}"))
 }
 
 pub(crate) fn key(key: &KeyArgs, environment: &Environment) -> u8 {
