@@ -10,7 +10,7 @@ use kit::process::wait_until;
 use kit::room::Room;
 use serde_json::json;
 
-use super::{metric, stop};
+use super::{maintain, metric, stop};
 
 const FORGED: &str =
     r#"{"at":1700000000000,"principal":"mallory","action":"call-tool","outcome":"ok"}"#;
@@ -77,4 +77,16 @@ fn nfr_sec4_a_pipe_in_the_spool_does_not_hold_up_the_start() {
         metric(&platform, "trunkline_audit_spool_limit_bytes") > 0.5
     });
     assert!(metric(&platform, "trunkline_audit_spool_records") < 0.5);
+}
+
+#[test]
+fn nfr_sec4_an_export_to_a_pipe_is_refused_at_the_start() {
+    let room = Room::new();
+    let pipe = room.path("pipe");
+    fifo(&pipe);
+    let (data, export) = (room.path("data"), format!("file:{}", pipe.display()));
+    let flags = ["serve", "--listen", "127.0.0.1:0", "--audit-export", &export, "--data-dir"];
+    let data = data.to_str().expect("UTF-8");
+    let done = maintain(&[&flags[..], &[data]].concat());
+    done.bad(2, &["--audit-export", "pipe", "no regular file"]);
 }

@@ -135,6 +135,7 @@ pub(super) fn settings(
 /// Where the audit log is passed on to, if anywhere.
 fn export(flags: &AuditFlags, environment: &Environment) -> Result<Option<AuditExport>, String> {
     let Some(export) = flags.audit_export.clone() else { return Ok(None) };
+    export.check().map_err(|why| format!("--audit-export: {why}"))?;
     let mut warnings = Vec::new();
     let export = export.with_variables(|name| environment.get(name), &mut warnings)?;
     for warning in warnings {

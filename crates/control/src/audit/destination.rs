@@ -44,6 +44,14 @@ impl AuditExport {
         }
     }
 
+    /// Can it be written to, as far as can be said before there is anything to write?
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Lines(lines) => lines.check(),
+            Self::Otlp(_) => Ok(()),
+        }
+    }
+
     /// Does it continue where it was after a restart?
     pub(super) fn is_remembering(&self) -> bool {
         matches!(self, Self::Lines(lines) if lines.is_remembering())

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde_json::Value;
 
 /// Where lines are written to.
@@ -33,6 +34,16 @@ impl LineExport {
             ("syslog", path) if path.starts_with('/') => Some(Self::SyslogSocket(path.into())),
             ("syslog", place) if is_host_and_port(place) => Some(Self::SyslogUdp(place.to_owned())),
             _ => None,
+        }
+    }
+
+    /// Can it be written to, as far as can be said before there is anything to write?
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Self::File(path) = self else { return Ok(()) };
+        let is_other = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+        match is_other {
+            true => Err(format!("{} {NO_FILE}", path.display())),
+            false => Ok(()),
         }
     }
 
@@ -69,8 +80,8 @@ impl LineExport {
 
 /// Adds lines to a file that only its owner can read. They are on the disk when this returns.
 pub(super) fn append(path: &Path, records: &[Value]) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    let mut file = open(options.create(true).append(true).read(true).mode(0o600), path)?;
     let mut lines = String::new();
     // A line that a crash has cut off ends here.
     if file.metadata()?.len() > 0 && !ends_line(&mut file)? {
@@ -79,6 +90,18 @@ pub(super) fn append(path: &Path, records: &[Value]) -> io::Result<()> {
     lines.extend(records.iter().map(|record| format!("{record}\n")));
     file.write_all(lines.as_bytes())?;
     file.sync_data()
+}
+
+const NO_FILE: &str =
+    "is no regular file: only one can be read again, to go on behind its last record";
+
+/// Without waiting for whoever reads a pipe.
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("{} {NO_FILE}", path.display()))),
+    }
 }
 
 fn ends_line(file: &mut File) -> io::Result<bool> {
@@ -90,7 +113,7 @@ fn ends_line(file: &mut File) -> io::Result<bool> {
 
 /// The last whole line; what a crash has cut off does not count.
 pub(super) fn last_line(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open(OpenOptions::new().read(true), path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
@@ -151,6 +174,25 @@ mod tests {
         export.write(&[json!({"seq": 4})]).unwrap();
         assert_eq!(export.last_seq(), Some(4));
         assert!(std::fs::read_to_string(&path).unwrap().ends_with("4\n{\"seq\":4}\n"));
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = Folder::new();
+        let path = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+        let export = LineExport::File(path);
+        assert!(export.check().unwrap_err().contains("pipe is no regular file"));
+        assert_eq!(export.last_seq(), None);
+        let refused = export.write(&[json!({"seq": 1})]).unwrap_err();
+        assert!(refused.to_string().contains("pipe is no regular file"), "{refused}");
+        for fine in
+            [LineExport::File(folder.path().join("new")), LineExport::SyslogUdp("h:1".into())]
+        {
+            assert_eq!(fine.check(), Ok(()));
+        }
     }
 
     #[test]
