@@ -32,10 +32,9 @@ pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
 
 /// Where this browser has to go instead: its page came without TLS, and it drops the cookies of those that come with.
 pub(crate) fn secure_place(state: &DashboardState, visit: &WebRequest) -> Option<String> {
+    let public = state.api.plane().settings().public_url.clone()?;
     let origin = visit.headers.text("origin").unwrap_or_default();
-    let host = origin.strip_prefix("http://").filter(|_| is_secure(state, visit))?;
-    let public = state.api.plane().settings().public_url.clone();
-    Some(public.unwrap_or_else(|| format!("https://{host}")))
+    (origin.starts_with("http://") && is_secure(state, visit)).then_some(public)
 }
 
 /// The session of the request's cookie, if this process knows it and whoever began it would still be let in.
