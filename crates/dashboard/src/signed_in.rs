@@ -32,7 +32,8 @@ pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
 
 /// Where this browser has to go instead: its page came without TLS, and it drops the cookies of those that come with.
 pub(crate) fn secure_place(state: &DashboardState, visit: &WebRequest) -> Option<String> {
-    let public = state.api.plane().settings().public_url.clone()?;
+    let public = state.api.plane().settings().public_url.clone();
+    let public = public.filter(|public| public.starts_with("https://"))?;
     let origin = visit.headers.text("origin").unwrap_or_default();
     (origin.starts_with("http://") && is_secure(state, visit)).then_some(public)
 }

@@ -13,9 +13,11 @@ pub(crate) mod signer;
 use std::process::Command;
 
 use kit::http::{Ask, Connection, Response};
+use kit::process::wait_until;
+use kit::rest::Rest;
 use kit::room::Room;
-use kit::say;
 use kit::serve::Serve;
+use kit::{LIMIT, say};
 use serde_json::{Value, json};
 
 use issuer::Issuer;
@@ -52,6 +54,9 @@ impl Scene {
     fn within(room: Room, issuer: Issuer, flags: &[&str]) -> Self {
         room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
         let serve = Serve::start(command(&room, &[&["--issuer", &issuer.url()], flags].concat()));
+        let anybody = Rest::new(serve.address(), None);
+        // Calls of a server that has never been connected are refused with 503.
+        wait_until("its tools are known", LIMIT, || anybody.get("/readyz").status() == 200);
         Self { issuer, serve, _room: room }
     }
 
