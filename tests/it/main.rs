@@ -1,5 +1,6 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
+mod assembly;
 mod browser;
 mod cli;
 mod comeback;

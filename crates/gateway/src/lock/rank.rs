@@ -68,7 +68,11 @@ ranks! {
     /// What a listener follows is given up under it.
     ListenerFollowed
     /// A view is assembled under it from the registry and every server in it.
-    ViewCurrent
+    ViewAssembling
+    /// A snapshot gets the present connections of its servers under it.
+    ViewPublished
+    /// Guards the views that are to be assembled beside their readers.
+    AssemblyQueue
     /// The index reads servers' lists and descriptions under it, and asks policies, which look at the servers that are wanted.
     FinderIndex
     /// The servers that are wanted are looked at under it.
@@ -215,6 +219,8 @@ ranks! {
     RefusedCounts
     /// A leaf: orders are given from everywhere.
     PumpOrders
+    /// A leaf: guards whether a large message is being handled, and what follows it.
+    AsideState
     /// A leaf: connections that were refused are counted, and logged.
     RefusedConnections
     /// A leaf: a handshake that ends gives its place back.

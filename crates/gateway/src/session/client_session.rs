@@ -145,6 +145,7 @@ impl Session {
         // Subscribed before the servers are waited for: a change in between is not missed.
         let mut changes = registry.changes();
         registry.settled(self.context.start_deadline).await;
+        Arc::clone(&self.context.view).assembled().await;
         self.session_lists.lock().begin(&self.context.view.snapshot());
         loop {
             tokio::select! {
@@ -154,6 +155,7 @@ impl Session {
             }
             self.end_forbidden_subscriptions();
             self.context.wait_while_starting().await;
+            Arc::clone(&self.context.view).assembled().await;
             if self.announce() {
                 // A server that changes its list all the time must not flood its clients.
                 sleep(CHANGE_PAUSE).await;

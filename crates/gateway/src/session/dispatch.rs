@@ -121,7 +121,8 @@ fn request<'a>(
     (client, era): (&'a Arc<Client>, &'a RequestEra),
 ) -> SessionRequest<'a> {
     let id = Id::new(message.id());
-    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, place: None }
+    let history = Default::default();
+    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, history }
 }
 
 /// Handles a request, for the first time or again after it had to wait.
@@ -345,7 +346,7 @@ fn send_to_own(
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
         waiting::retry_when_listed(asked);
-    } else if !asked.retry_if_outdated(touched) {
+    } else if !waiting::retry_if_outdated(asked, touched) {
         asked.turn_away(error, touched);
     }
 }

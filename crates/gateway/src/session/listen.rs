@@ -189,6 +189,7 @@ async fn keep_telling(context: &SessionContext, listener: &Subscription) {
     let registry = &context.registry;
     let mut changes = registry.changes();
     registry.settled(context.start_deadline).await;
+    Arc::clone(&context.view).assembled().await;
     let snapshot = context.view.snapshot();
     listener.lists.lock().begin(&snapshot);
     loop {
@@ -203,6 +204,7 @@ async fn keep_telling(context: &SessionContext, listener: &Subscription) {
             return;
         }
         context.wait_while_starting().await;
+        Arc::clone(&context.view).assembled().await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! The answers to `tools/list` and its like: the session's view of the catalog, in the frame of each era.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -14,12 +15,17 @@ use crate::session::meta_tools::prepare_search;
 use crate::session::request::SessionRequest;
 use crate::session::waiting::{all_listed, wait};
 
-/// Answers a list request at once if something is known of every server. Otherwise it waits until those are
-/// up or have failed, or the start deadline has passed.
+/// Answers a list request at once if something is known of every server, and all of that is in the catalog.
+/// Otherwise it waits until those are up or have failed, or the start deadline has passed, and for the catalog.
 pub(super) fn answer(asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
     let context = &asked.session.context;
-    if context.is_starting() {
-        wait(asked, all_listed(context), move |asked, (), touched| send(asked, kind, touched));
+    if context.is_starting() || context.view.awaited_version().is_some() {
+        let (listed, view) = (all_listed(context), Arc::clone(&context.view));
+        let ready = async move {
+            listed.await;
+            view.assembled().await;
+        };
+        wait(asked, ready, move |asked, (), touched| send(asked, kind, touched));
     } else {
         send(asked, kind, touched);
     }

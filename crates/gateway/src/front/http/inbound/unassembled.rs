@@ -1,0 +1,83 @@
+//! Requests of callers whose view is still to be assembled, where that takes long: they wait beside the pump.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+use trunkline_http::request;
+
+use super::admission::ClientConn;
+use crate::front::http::access::HttpRefusal;
+use crate::front::http::connection::{BodySender, BodyShare, Reply};
+use crate::front::http::handlers::CachedRoute;
+use crate::front::http::request::HttpRequest;
+use crate::front::http::routes::{HttpRoute, dispatch};
+use crate::limits::ADMISSION;
+use crate::pump::FlushSet;
+use crate::session::SessionContext;
+
+impl ClientConn {
+    /// Handles a request, once the catalog of its caller is assembled. `head`: as it came. Returns the route that its
+    /// head may take again without checks.
+    pub(super) fn dispatch_assembled(
+        &self,
+        route: HttpRoute,
+        (request, head): (&HttpRequest<'_, '_>, &[u8]),
+        reply: Reply,
+        touched: &mut FlushSet,
+    ) -> Option<CachedRoute> {
+        match self.unassembled(route, request) {
+            None => dispatch(route, request, reply, touched),
+            Some(context) => {
+                self.wait_for_view(context, (request, head), route, reply, touched);
+                None
+            }
+        }
+    }
+
+    fn unassembled(
+        &self,
+        route: HttpRoute,
+        request: &HttpRequest<'_, '_>,
+    ) -> Option<Arc<SessionContext>> {
+        let is_served_by_view = matches!(
+            route,
+            HttpRoute::Post | HttpRoute::Listen | HttpRoute::OpenSse | HttpRoute::PostSse
+        );
+        let contexts = &self.front.contexts;
+        is_served_by_view.then(|| contexts.unassembled(request.head.path(), request.caller))?
+    }
+
+    fn wait_for_view(
+        &self,
+        context: Arc<SessionContext>,
+        (asked, head): (&HttpRequest<'_, '_>, &[u8]),
+        route: HttpRoute,
+        reply: Reply,
+        touched: &mut FlushSet,
+    ) {
+        // Held until it goes on: it counts until then.
+        let mut share = BodyShare::new(&self.front.bodies, BodySender::Caller);
+        if !share.grow(asked.body.len()) {
+            return reply.refuse(HttpRefusal::Crowded, b"null", touched);
+        }
+        let (head, body): (Box<[u8]>, Box<[u8]>) = (head.into(), asked.body.into());
+        let (client, caller) = (self.clone(), asked.caller.cloned());
+        let shared = Arc::clone(&self.front.context);
+        let task = async move {
+            // Too late: its reader assembles it.
+            drop(timeout(ADMISSION, Arc::clone(&context.view).assembled()).await);
+            // A client that has left meanwhile has cancelled its request. The head was parsed before.
+            if let Ok(Some((parsed, _))) = request(&head)
+                && !client.conn.has_ended()
+            {
+                let mut touched = FlushSet::default();
+                let request = client.request(&parsed, &body, caller.as_ref());
+                drop(dispatch(route, &request, reply, &mut touched));
+                touched.flush();
+            }
+            // The context last: with it goes a view that nobody else has yet.
+            drop((share, context));
+        };
+        drop(shared.tasks.spawn_on(task, &shared.runtime));
+    }
+}

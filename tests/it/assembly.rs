@@ -1,0 +1,138 @@
+//! Large catalogs are assembled beside the calls: what was there before serves meanwhile, and whoever asks for what is
+//! new waits alone. The tests hold the assembly with a named pipe.
+
+use std::fs::{File, OpenOptions, remove_file};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use kit::http::Connection;
+use kit::mcp::Speak as _;
+use kit::platform::{ADMIN, Platform, stdio};
+use kit::process::wait_until;
+use kit::room::Room;
+use kit::serve::Serve;
+use kit::{LIMIT, mcp, say};
+use serde_json::json;
+
+/// More than are assembled where they are asked for.
+const MANY: usize = 600;
+
+/// Non-blocking (Linux): without a reader at the other end, opening a pipe fails.
+const NONBLOCK: i32 = 0o4000;
+
+/// Holds what is assembled beside its readers.
+struct AssemblyPipe(PathBuf);
+
+/// An assembly that has begun, and goes on when this is dropped.
+struct HeldAssembly(#[expect(dead_code, reason = "its end is what counts")] File);
+
+impl AssemblyPipe {
+    fn of(room: &Room, command: &mut Command) -> Self {
+        let pipe = room.path("assembly");
+        command.env("TRUNKLINE_TEST_ASSEMBLY_PIPE", &pipe);
+        Self(pipe)
+    }
+
+    /// From now on assemblies are held.
+    fn lay(&self) {
+        assert!(Command::new("mkfifo").arg(&self.0).status().expect("mkfifo").success());
+    }
+
+    /// Waits until an assembly has begun.
+    fn begun(&self) -> HeldAssembly {
+        let open = || OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&self.0);
+        let mut held = None;
+        wait_until("an assembly has begun", LIMIT, || {
+            held = open().ok();
+            held.is_some()
+        });
+        HeldAssembly(held.expect("it has begun"))
+    }
+
+    /// Lets everything go on.
+    fn open(&self, held: HeldAssembly) {
+        remove_file(&self.0).expect("the pipe is there");
+        drop(held);
+    }
+}
+
+#[test]
+fn a_large_catalog_is_assembled_beside_the_calls() {
+    let room = Room::new();
+    let many = room.fake("many").generated(MANY, 100).tool("*", say::echo());
+    let names = ["grow", "new"].map(say::definition);
+    let grown = say::change_tools(&[&names[0], &names[1]]);
+    let grow = say::steps([grown, say::changed("tools"), say::result(r#"{"content":[]}"#)]);
+    let b = room.fake("b").definitions(&[&names[0]]).tool("grow", grow).tool("new", say::echo());
+    room.config([("many", many.entry()), ("b", b.entry())]);
+    let mut command = room.serve_command(&[]);
+    let pipe = AssemblyPipe::of(&room, &mut command);
+    let serve = Serve::start(command);
+    let (client, other) = (serve.http(), serve.http());
+    client.wait_list("everything", LIMIT, |names| names.len() == MANY + 1);
+    pipe.lay();
+    client.call("b.grow", "{}").result();
+    // The server lists again, and a reader of the catalog wants to see it.
+    let held = pipe.begun();
+    for client in [&client, &other] {
+        client.assert_echo("many", "t5", r#"{"n":1}"#);
+    }
+    // Whoever asks for what may be new waits.
+    let list = client.start("tools/list", "{}");
+    let new = client.begin("b.new", r#"{"n":2}"#);
+    let none = client.begin("b.none", "{}");
+    other.assert_echo("many", "t6", r#"{"n":3}"#);
+    client.assert_echo("many", "t7", r#"{"n":4}"#);
+    for id in [&list, &new, &none] {
+        let early = client.inbox().take(Duration::from_millis(1), |line| line.is_answer_to(id));
+        assert!(early.is_none(), "it did not wait: {early:?}");
+    }
+    pipe.open(held);
+    let listed = mcp::listed(&client.answer(&list, LIMIT));
+    assert_eq!(listed.len(), MANY + 2);
+    client.answer(&new, LIMIT).result();
+    assert!(client.answer(&none, LIMIT).message().contains("b.none"));
+}
+
+#[test]
+fn a_new_key_waits_alone_while_its_catalog_is_narrowed() {
+    let room = Room::new();
+    let mut command = room.platform_command(&["--allow-stdio-registration"]);
+    let pipe = AssemblyPipe::of(&room, &mut command);
+    let platform = Platform::start(command);
+    let many = room.fake("many").generated(MANY, 100).tool("*", say::echo()).entry();
+    let id = kit::platform::id_of(&platform.register(&stdio("many", &many)));
+    platform.wait_server(&id, "its tools", LIMIT, |it| it["tools"] == MANY);
+    let admin = platform.mcp(ADMIN);
+    admin.wait_list("everything", LIMIT, |names| names.len() == MANY);
+    let some = json!({ "name": "some", "role": "caller", "tools": ["many.t1", "many.t2"] });
+    let some = platform.make_key(&some)["key"].as_str().expect("a key").to_owned();
+    pipe.lay();
+    let newcomer = {
+        let address = platform.serve().address();
+        let bearer = format!("Bearer {some}");
+        thread::spawn(move || {
+            let headers = [("Authorization", &bearer[..])];
+            let client = kit::streamable::Streamable::with_headers(address, "/mcp", &headers);
+            client.initialize("2025-11-25").result();
+            (client.list_names(), client)
+        })
+    };
+    let held = pipe.begun();
+    admin.assert_echo("many", "t5", r#"{"n":1}"#);
+    platform.admin().get("/api/v1/me").is(200);
+    // On another connection, and of the other era.
+    let mut connection = Connection::open(platform.serve().address());
+    let ask =
+        Platform::call_ask("many.t5", "{}").header("Authorization", &format!("Bearer {ADMIN}"));
+    assert_eq!(connection.ask(&ask).status(), 200);
+    assert!(!newcomer.is_finished(), "its catalog is not assembled");
+    pipe.open(held);
+    let (names, client) = newcomer.join().expect("the newcomer is served");
+    assert_eq!(names.len(), 2, "{names:?}");
+    client.assert_echo("many", "t1", "{}");
+    assert!(client.call("many.t5", "{}").try_result().is_none());
+}
