@@ -78,13 +78,13 @@ impl Aside {
         is_busy
     }
 
-    /// Handles a message that it `takes`. Its reader takes nothing more, and is poked afterwards. `failed`: it has
-    /// panicked.
+    /// Handles a message that it `takes`. Its reader takes nothing more, and is poked afterwards. `failed`: that, or what
+    /// is done behind it when the stream has ended, has panicked.
     pub(crate) fn run(
         &mut self,
         source: &SourceHandle,
         work: impl FnOnce(&mut FlushSet) + Send + 'static,
-        failed: impl FnOnce(&mut FlushSet) + Send + 'static,
+        failed: impl Fn(&mut FlushSet) + Send + 'static,
     ) {
         let Some(runtime) = &self.runtime else { return };
         self.state.lock().is_busy = true;
@@ -93,12 +93,7 @@ impl Aside {
         let (state, source) = (Arc::clone(&self.state), source.clone());
         drop(runtime.spawn_blocking(move || {
             let mut touched = FlushSet::default();
-            if catch_unwind(AssertUnwindSafe(|| work(&mut touched))).is_err() {
-                tracing::error!(
-                    "an internal error ends one connection; the others go on (please report this)"
-                );
-                failed(&mut touched);
-            }
+            guarded(&mut touched, work, &failed);
             let filled = touched.outboxes().to_vec();
             touched.flush();
             // Whatever ends the stream comes behind its message.
@@ -110,7 +105,7 @@ impl Aside {
             };
             match last {
                 Some(last) => {
-                    last(&mut touched);
+                    guarded(&mut touched, last, &failed);
                     touched.flush();
                 }
                 None => source.poke(),
@@ -127,5 +122,20 @@ impl Aside {
         }
         state.last = Some(last);
         None
+    }
+}
+
+/// A panic ends the connection, and nothing else: whoever comes behind is not kept waiting.
+fn guarded(
+    touched: &mut FlushSet,
+    work: impl FnOnce(&mut FlushSet),
+    failed: &impl Fn(&mut FlushSet),
+) {
+    if catch_unwind(AssertUnwindSafe(|| work(touched))).is_ok() {
+        return;
+    }
+    tracing::error!("an internal error ends one connection; the others go on (please report this)");
+    if catch_unwind(AssertUnwindSafe(|| failed(touched))).is_err() {
+        tracing::error!("an internal error while a connection is ended (please report this)");
     }
 }

@@ -372,13 +372,17 @@ impl Reader for Careful {
                 continue;
             }
             let failed = news.clone();
+            let is_worse = line == "long and worse";
             return self.aside.run(
                 source,
                 move |_| {
-                    assert!(line != "long and bad", "injected");
+                    assert!(line != "long and bad" && !is_worse, "injected");
                     news.send(line).unwrap();
                 },
-                move |_| failed.send("failed".to_owned()).unwrap(),
+                move |_| {
+                    failed.send("failed".to_owned()).unwrap();
+                    assert!(!is_worse, "injected");
+                },
             );
         }
     }
@@ -388,6 +392,7 @@ impl Reader for Careful {
             (std::mem::replace(&mut self.lines, Lines::new(1 << 20)), self.news.clone());
         let last = self.aside.finish(Box::new(move |_| {
             while let Some(StreamLine::Whole(line)) = lines.next_line() {
+                assert!(line != b"bad end", "injected");
                 news.send(String::from_utf8_lossy(line).into_owned()).unwrap();
             }
             news.send("end".to_owned()).unwrap();
@@ -404,9 +409,12 @@ fn a_long_message_is_handled_beside_the_pump_and_its_followers_behind_it() {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.max_blocking_threads(1).build().unwrap();
     let mut others = Vec::new();
-    for (ends, first, told) in
-        [(false, "long", "long"), (true, "long", "long"), (false, "long and bad", "failed")]
-    {
+    for (ends, first, told) in [
+        (false, "long", "long"),
+        (true, "long", "long"),
+        (false, "long and bad", "failed"),
+        (false, "long and worse", "failed"),
+    ] {
         // Its only thread is busy until it is told that it may go on.
         let (go_on, held) = channel::<()>();
         drop(runtime.spawn_blocking(move || held.recv()));
@@ -441,6 +449,34 @@ fn a_long_message_is_handled_beside_the_pump_and_its_followers_behind_it() {
         }
         assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), "end");
     }
+    pump.stop();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_panic_behind_a_long_message_ends_its_stream() {
+    let (pump, thread) = Pump::start().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+    let runtime = runtime.unwrap();
+    let (go_on, held) = channel::<()>();
+    drop(runtime.spawn_blocking(move || held.recv()));
+    let ((read, write), (news, told)) = (pipe(), channel());
+    let aside = {
+        let _runtime = runtime.enter();
+        Aside::new()
+    };
+    let careful = Careful { lines: Lines::new(1 << 20), news, aside };
+    pump.read(Input::pipe(nonblocking(read)), Box::new(careful));
+    std::fs::File::from(write).write_all(b"before\nlong\nbad end\n").unwrap();
+    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "before");
+    // Another stream is read behind the end of the first: its end has come.
+    let (read, write) = pipe();
+    let other = listen(&pump, read, None);
+    std::fs::File::from(write).write_all(b"x\n").unwrap();
+    assert_eq!(other.recv_timeout(LIMIT).unwrap(), "x");
+    go_on.send(()).unwrap();
+    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "long");
+    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "failed");
     pump.stop();
     thread.join().unwrap().unwrap();
 }

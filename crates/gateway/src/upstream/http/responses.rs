@@ -298,12 +298,15 @@ impl Reader for Responses {
                 None => self.head(touched),
                 Some(_) => self.body(touched),
             };
-            if let Some((facts, content)) = self.long.take() {
-                return self.handle_aside(source, (facts.purpose, facts.keep), content);
-            }
             if !goes_on {
                 break;
             }
+        }
+        // Looked at before it is taken: it is large, and nearly always empty.
+        if self.long.is_some()
+            && let Some((facts, content)) = self.long.take()
+        {
+            return self.handle_aside(source, (facts.purpose, facts.keep), content);
         }
         // Nothing is lost on a client that does not read: its servers are not read either.
         touched.hold_if_crowded(source);
