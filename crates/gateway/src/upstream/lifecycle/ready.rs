@@ -84,6 +84,7 @@ async fn publish(
     let as_written = written.as_ref().map_or(&*listed, |it| &it.listing);
     server.remember(connection, (hello, as_written), &told);
     let tools = listing.tools().len();
+    let withholds = !Arc::ptr_eq(&listing, &listed) || written.is_some();
     let running = Arc::clone(connection);
     let live = Live { connection: running, listing, listed, hello: told, written };
     // It may have been taken out of sight while its pins were read, and must not come back into it.
@@ -92,7 +93,11 @@ async fn publish(
     }
     // The order matters: the connection is there before the lists name it (`bump`).
     arrive(server, live);
-    supervisor.offers.bump();
+    match withholds {
+        // What a pin or the scanner holds back may have been shown until now.
+        true => supervisor.offers.bump_settings(),
+        false => supervisor.offers.bump(),
+    }
     server.update(|status| {
         status.tools = tools;
         status.waiting = waiting;
