@@ -149,6 +149,12 @@ pub(crate) enum CallError {
          (--audit-full, --audit-required); the call did not run, try again later"
     )]
     NotRecorded,
+    /// What was there before must not be shown any more, and what is to be shown is not there yet.
+    #[error(
+        "what Trunkline offers is still being put together after a change of its settings; the request did not run, \
+         try again in a while"
+    )]
+    Unassembled,
     #[error(
         "too many subscriptions: one session (or one subscriptions/listen) may have {uris} resources, and {bytes} \
          bytes of URIs; unsubscribe from some first"
@@ -234,7 +240,7 @@ impl CallError {
             Self::NotAnswered { code, .. } => *code,
             Self::ServerGone { .. } | Self::ServerAbsent { .. } => SERVER_GONE,
             Self::Timeout { .. } => TIMEOUT,
-            Self::Busy { .. } => BUSY,
+            Self::Busy { .. } | Self::Unassembled => BUSY,
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
@@ -304,6 +310,7 @@ impl CallError {
             | Self::ReplicaGone { .. }
             | Self::NoRuntime { .. }
             | Self::NotRecorded
+            | Self::Unassembled
             | Self::Internal(_) => Blame::Trunkline,
         }
     }
@@ -315,7 +322,8 @@ impl CallError {
             | Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
             | Self::Limited(_)
-            | Self::NotRecorded => true,
+            | Self::NotRecorded
+            | Self::Unassembled => true,
             Self::Keyed(fault) => fault.may_retry(),
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }

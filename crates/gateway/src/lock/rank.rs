@@ -59,7 +59,13 @@ ranks! {
     RegistryLeaving
     /// A view is made under it.
     Views
-    /// What a session was told is compared with its view under it.
+    /// A view is assembled under it from the registry and every server in it. Above the lists of sessions: nobody waits for an assembly while holding those.
+    ViewAssembling
+    /// A snapshot gets the present connections of its servers under it.
+    ViewPublished
+    /// Guards the views that are to be assembled beside their readers.
+    AssemblyQueue
+    /// What a session was told is compared with a snapshot under it.
     SessionAnnounced
     /// What a session was given, likewise.
     SessionListed
@@ -67,12 +73,6 @@ ranks! {
     ListenerAnnounced
     /// What a listener follows is given up under it.
     ListenerFollowed
-    /// A view is assembled under it from the registry and every server in it.
-    ViewAssembling
-    /// A snapshot gets the present connections of its servers under it.
-    ViewPublished
-    /// Guards the views that are to be assembled beside their readers.
-    AssemblyQueue
     /// The index reads servers' lists and descriptions under it, and asks policies, which look at the servers that are wanted.
     FinderIndex
     /// The servers that are wanted are looked at under it.

@@ -2,6 +2,7 @@
 //! assemble.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -66,7 +67,7 @@ impl Assembler {
 /// Where a test lets each assembly go on.
 static TEST_PIPE: OnceLock<PathBuf> = OnceLock::new();
 
-/// For tests: whatever is assembled beside its readers waits until somebody writes to this named pipe, if it is there.
+/// For tests: whoever assembles a large view waits until somebody writes to this named pipe, if it is there.
 /// A release build does not do it.
 pub fn hold_assemblies(pipe: PathBuf) {
     if cfg!(debug_assertions) {
@@ -74,7 +75,7 @@ pub fn hold_assemblies(pipe: PathBuf) {
     }
 }
 
-fn wait_for_test() {
+pub(super) fn wait_for_test() {
     if let Some(pipe) = TEST_PIPE.get() {
         drop(std::fs::read(pipe)); // an error: there is none (any more)
     }
@@ -82,11 +83,16 @@ fn wait_for_test() {
 
 impl AssemblyQueue {
     fn serve(&self) {
-        // Also after a panic: the next reader of a view begins anew.
-        let _over = ServiceEnd(self);
         while let Some(view) = self.next() {
-            wait_for_test();
-            view.renew();
+            // Before it begins: who waits for a later version has put it in again.
+            let version = view.registry.version();
+            if catch_unwind(AssertUnwindSafe(|| view.renew())).is_err() {
+                tracing::error!(
+                    "an internal error: a catalog could not be assembled; the one from before serves, if its settings \
+                     still hold (please report this)"
+                );
+                view.fail(version);
+            }
         }
     }
 
@@ -100,15 +106,5 @@ impl AssemblyQueue {
         // Under the lock in which it was found empty: a view that comes behind it begins anew.
         state.is_served = false;
         None
-    }
-}
-
-struct ServiceEnd<'a>(&'a AssemblyQueue);
-
-impl Drop for ServiceEnd<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.state.lock().is_served = false;
-        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use trunkline_catalog::config::{SelectedTools, ToolFilter};
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{
@@ -15,8 +16,10 @@ use trunkline_catalog::{
 use trunkline_wire::members;
 
 use crate::gate::Grant;
+use crate::limits::{WAITING_TIME, shortened};
 use crate::lock::{Mutex, rank};
 use crate::policy::PolicyTarget;
+use crate::registry::assembler::wait_for_test;
 use crate::registry::call_rules::CallRules;
 use crate::registry::custom::{granted, selected};
 use crate::registry::known_names::{Known, KnownNames};
@@ -45,7 +48,8 @@ pub(crate) struct View {
     // Never held while anything is assembled: every call takes it.
     published: Mutex<Published, rank::ViewPublished>,
     /// One more than the settings that it was last assembled by; 0: it never was.
-    // Relaxed where it is stored, behind what was published, and read: who reads an old number waits for nothing.
+    // Relaxed: what must not be wrong about it is read and stored under `published`. Who reads an old number without
+    // it waits for nothing.
     assembled_by: AtomicU64,
     /// Wakes those who wait for it to be assembled.
     renewed: Notify,
@@ -58,6 +62,8 @@ struct Published {
     version: u64,
     /// The version that its catalog was made of; none yet is 0.
     made_of: u64,
+    /// The version at which its assembly failed last; 0: it never has.
+    failed_of: u64,
     /// It has warnings that were not logged yet.
     is_untold: bool,
     /// Every name each server has offered so far.
@@ -127,10 +133,13 @@ impl View {
 
     #[cold]
     fn newer_snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
-        if self.has_former() && self.registry.assembler.accepts(self) {
-            return self.reconnected();
+        // First: warnings that are to be logged are no reason to assemble it again, nor to keep from anybody that it
+        // shows everything.
+        if self.is_behind()
+            && !(self.has_former() && self.registry.assembler.accepts(self) && self.reconnect())
+        {
+            self.renew();
         }
-        self.renew();
         let mut published = self.published.lock();
         let snapshot = Arc::clone(&published.snapshot);
         let is_untold = mem::take(&mut published.is_untold);
@@ -148,6 +157,11 @@ impl View {
     pub(crate) fn report(&self) -> Arc<Snapshot> {
         self.renew();
         Arc::clone(&self.published.lock().snapshot)
+    }
+
+    fn is_behind(&self) -> bool {
+        let version = self.registry.version();
+        self.published.lock().version != version
     }
 
     /// Is there something to serve until all changes up to now are taken up? Not after a change of settings: what
@@ -172,45 +186,77 @@ impl View {
         (!self.is_made_of(version)).then_some(version)
     }
 
-    /// Does it show everything that there was at this version of the registry?
+    /// Does it show everything that there was at this version of the registry, or failed its assembly, so that nobody
+    /// has to wait for it?
     pub(crate) fn is_made_of(&self, version: u64) -> bool {
         // Where nothing is assembled beside, its next reader sees everything.
         if !self.registry.assembler.is_open() || !self.registry.is_large() {
             return true;
         }
-        self.published.lock().made_of >= version
+        let published = self.published.lock();
+        published.made_of.max(published.failed_of) >= version
     }
 
-    /// Resolves when it shows everything that there is now.
+    /// Resolves when it shows everything that there is now, or its assembly failed.
     pub(crate) async fn assembled(self: Arc<Self>) {
-        let version = self.registry.version();
+        let mut version = self.registry.version();
         loop {
             // Made before it is looked at: its publication is not missed in between.
             let renewed = self.renewed.notified();
-            if self.is_made_of(version) || !self.registry.assembler.accepts(&self) {
+            if !self.is_made_of(version) {
+                if !self.registry.assembler.accepts(&self) {
+                    return;
+                }
+                renewed.await;
+            } else if self.must_be_awaited() && version != self.registry.version() {
+                // Settings have changed meanwhile: what was assembled must not be served any more.
+                version = self.registry.version();
+            } else {
                 return;
             }
-            renewed.await;
         }
     }
 
-    /// The catalog of before, over the connections that its servers have now.
-    fn reconnected(&self) -> Arc<Snapshot> {
-        let version = self.offers.version.load(Ordering::Acquire);
+    /// Resolves when there is something that may be served, if only what was there before. False: there is not, for long;
+    /// others are assembled first, or it failed.
+    pub(crate) async fn servable(self: &Arc<Self>) -> bool {
+        if self.must_be_awaited() {
+            drop(timeout(shortened(WAITING_TIME), Arc::clone(self).assembled()).await);
+        }
+        !self.must_be_awaited()
+    }
+
+    /// Serves the catalog of before over the connections that its servers have now. False: it must not be served any
+    /// more.
+    fn reconnect(&self) -> bool {
         let mut published = self.published.lock();
-        if published.version >= version {
-            return Arc::clone(&published.snapshot);
+        // In this order: whatever hides something counts before it gets a version. So if the settings are the same behind
+        // it, nothing up to this version hides anything of this catalog.
+        let version = self.registry.version();
+        if !self.is_by_settings() {
+            return false;
         }
         let new = Arc::new(published.snapshot.reconnected());
-        let old = mem::replace(&mut published.snapshot, Arc::clone(&new));
+        let old = mem::replace(&mut published.snapshot, new);
         published.version = version;
         drop(published);
         drop(old); // behind the lock: what it leads to may end with it
-        new
+        true
+    }
+
+    /// Its assembly at this version has failed, because of a defect: whoever waits for it goes on with what there is.
+    pub(super) fn fail(&self, version: u64) {
+        let mut published = self.published.lock();
+        published.failed_of = published.failed_of.max(version);
+        drop(published);
+        self.renewed.notify_waiters();
     }
 
     /// Assembles it, if anything has changed. Whoever comes meanwhile waits.
     pub(super) fn renew(&self) {
+        if self.registry.assembler.is_open() && self.registry.is_large() {
+            wait_for_test();
+        }
         let inherited = match &self.origin {
             // What there is now is known from now on.
             Some(origin) if self.published.lock().made_of == 0 => {
@@ -242,7 +288,8 @@ impl View {
         let (snapshot, known) = (Arc::new(snapshot), Arc::new(known));
         let mut published = self.published.lock();
         let is_untold = is_untold || published.is_untold;
-        let new = Published { snapshot, version, made_of: version, is_untold, known };
+        let failed_of = published.failed_of;
+        let new = Published { snapshot, version, made_of: version, failed_of, is_untold, known };
         let old = mem::replace(&mut *published, new);
         self.assembled_by.store(settings + 1, Ordering::Relaxed);
         drop(published);
@@ -555,13 +602,10 @@ mod tests {
 
     #[test]
     fn a_large_view_is_assembled_beside_its_readers_but_never_serves_what_settings_hide() {
-        let many: Vec<_> = (0..=ASSEMBLED_AT_ONCE).map(|n| stopped(&format!("s{n}"))).collect();
-        let (most, all) = (many[1..].to_vec(), many);
-        let registry = Arc::new(Registry::new(Arc::default()));
-        let view = Arc::new(View::new(Arc::clone(&registry), Naming::default()));
+        let (all, registry, view) = large();
+        let most = all[1..].to_vec();
         let (runtime, go_on) = held_runtime();
         registry.assembler.open(runtime.handle().clone());
-        registry.set(all.clone(), Vec::new(), false);
         assert!(view.must_be_awaited(), "there is nothing to serve");
         // Whoever does not wait assembles it.
         assert_eq!(view.snapshot().servers(), all.len());
@@ -584,6 +628,129 @@ mod tests {
         assert!(view.must_be_awaited() && some.must_be_awaited(), "settings have changed");
         registry.set(most.clone(), Vec::new(), false);
         assert_eq!(view.snapshot().servers(), most.len(), "small: it is assembled at once");
+    }
+
+    /// More servers than are assembled where they are asked for, and a view that shows them.
+    fn large() -> (Vec<Arc<Server>>, Arc<Registry>, Arc<View>) {
+        let many: Vec<_> = (0..=ASSEMBLED_AT_ONCE).map(|n| stopped(&format!("s{n}"))).collect();
+        let registry = Arc::new(Registry::new(Arc::default()));
+        registry.set(many.clone(), Vec::new(), false);
+        let view = Arc::new(View::new(Arc::clone(&registry), Naming::default()));
+        (many, registry, view)
+    }
+
+    #[test]
+    fn warnings_are_logged_once_and_keep_nobody_on_the_slow_way() {
+        let (many, registry, view) = large();
+        let (runtime, _held) = held_runtime();
+        registry.assembler.open(runtime.handle().clone());
+        view.snapshot();
+        // As whoever assembles it beside its readers leaves it.
+        view.published.lock().is_untold = true;
+        let snapshot = view.snapshot();
+        assert!(!view.published.lock().is_untold, "they were logged");
+        assert!(Arc::ptr_eq(&view.snapshot(), &snapshot), "nothing has changed");
+        view.published.lock().is_untold = true;
+        registry.set([many, vec![stopped("more")]].concat(), Vec::new(), true);
+        let snapshot = view.snapshot();
+        assert!(view.awaited_version().is_some() && !view.published.lock().is_untold);
+        assert!(Arc::ptr_eq(&view.snapshot(), &snapshot));
+    }
+
+    #[test]
+    fn a_catalog_that_is_older_than_the_settings_is_not_served_again() {
+        let (mut many, registry, view) = large();
+        let (runtime, _held) = held_runtime();
+        registry.assembler.open(runtime.handle().clone());
+        view.snapshot();
+        // They change behind the look at them that came first.
+        assert!(view.has_former());
+        many.push(stopped("more"));
+        registry.set(many.clone(), Vec::new(), false);
+        assert!(!view.reconnect());
+        assert_eq!(view.snapshot().servers(), many.len());
+    }
+
+    /// Reads up to the last round. `known`: the rounds whose settings were changed, each with two servers more.
+    fn read_rounds(view: &Arc<View>, known: &AtomicU64, (least, rounds): (usize, usize)) {
+        let mut round = 0;
+        while round < rounds {
+            round = usize::try_from(known.load(Ordering::Acquire)).unwrap();
+            assert!(view.snapshot().servers() >= least + 2 * round, "{round}");
+        }
+    }
+
+    #[test]
+    fn no_reader_is_served_less_than_the_settings_that_it_knows_of() {
+        const ROUNDS: usize = 40;
+        let (many, registry, view) = large();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        registry.assembler.open(runtime.handle().clone());
+        let more: Vec<_> = (0..=2 * ROUNDS).map(|n| stopped(&format!("more{n}"))).collect();
+        let known = AtomicU64::new(0);
+        let read = || read_rounds(&view, &known, (many.len(), ROUNDS));
+        std::thread::scope(|scope| {
+            scope.spawn(read);
+            scope.spawn(read);
+            for round in 1..=ROUNDS {
+                let with = |more: &[Arc<Server>]| [&many, more].concat();
+                // In the order in which settings are changed: `known` once it is done.
+                registry.set(with(&more[..2 * round]), Vec::new(), false);
+                known.store(round as u64, Ordering::Release);
+                registry.set(with(&more[..=2 * round]), Vec::new(), true);
+            }
+        });
+    }
+
+    /// A defect of ours, met while a view is assembled.
+    #[derive(Debug)]
+    struct Broken;
+
+    impl Grant for Broken {
+        fn allows(&self, _: &str, _: &str) -> bool {
+            false
+        }
+        fn all_of(&self, _: &str) -> bool {
+            panic!("injected")
+        }
+        fn id(&self) -> u64 {
+            2
+        }
+    }
+
+    #[test]
+    fn a_view_that_cannot_be_assembled_is_waited_for_by_nobody() {
+        let (_, registry, view) = large();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().build().unwrap();
+        registry.assembler.open(runtime.handle().clone());
+        let broken = Arc::new(view.narrowed(Arc::new(Broken)));
+        let limit = std::time::Duration::from_secs(60);
+        runtime.block_on(async {
+            let mut both = Vec::new();
+            for view in [&broken, &view] {
+                both.push(timeout(limit, Arc::clone(view).assembled()));
+            }
+            for assembled in both {
+                assembled.await.expect("it is not waited for");
+            }
+        });
+        assert!(broken.must_be_awaited(), "there is nothing to serve");
+        assert!(!runtime.block_on(broken.servable()));
+        assert!(!view.must_be_awaited(), "the others are assembled");
+    }
+
+    #[test]
+    fn nobody_waits_for_an_assembly_for_ever() {
+        let (many, registry, view) = large();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let paused = builder.enable_time().start_paused(true).build().unwrap();
+        let (runtime, _held) = held_runtime();
+        registry.assembler.open(runtime.handle().clone());
+        assert!(!paused.block_on(view.servable()), "there is nothing to serve");
+        view.snapshot();
+        registry.set([many, vec![stopped("more")]].concat(), Vec::new(), true);
+        assert!(paused.block_on(view.servable()), "what was there before serves");
     }
 
     #[test]

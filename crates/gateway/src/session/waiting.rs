@@ -11,6 +11,7 @@ use crate::call::{CallHandle, Client, RequestEra, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limits::{BLOCKED, SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
+use crate::registry::Snapshot;
 use crate::session::client_session::Session;
 use crate::session::context::SessionContext;
 use crate::session::request::{RequestHistory, SessionRequest, absent, refuse_unread};
@@ -159,10 +160,15 @@ fn retry(
         kept.resume(session, Some(place), touched, then);
     };
     session.line.wait(place, awaited, until, Box::new(resume));
+    let view = Arc::clone(&context.view);
+    let over = async move {
+        over.await;
+        view.servable().await
+    };
     let task = async move {
         tokio::select! {
             () = cancelled.cancelled() => session.line.leave(place),
-            () = over => go_on(&session),
+            _ = over => go_on(&session),
         }
     };
     drop(context.tasks.spawn_on(task, &context.runtime));
@@ -207,6 +213,12 @@ pub(super) fn wait<T: Send + 'static>(
 ) {
     let Some(kept) = KeptRequest::open(asked) else { return };
     let (session, cancelled) = (Arc::clone(asked.session), kept.cancelled.clone());
+    let view = Arc::clone(&session.context.view);
+    let ready = async move {
+        let value = ready.await;
+        view.servable().await;
+        value
+    };
     let task = async move {
         let value = tokio::select! {
             () = cancelled.cancelled() => return,
@@ -269,7 +281,10 @@ impl KeptRequest {
         let Self { client, era, id, sink, dispatch, bytes, .. } = &self;
         match &scan(bytes) {
             Ok(message) => {
-                let snapshot = &*session.context.view.snapshot();
+                // Where nothing may be served, nothing is assembled either: this may be the thread of the runtime.
+                let view = &session.context.view;
+                let is_served = !view.must_be_awaited();
+                let snapshot = if is_served { &*view.snapshot() } else { &Snapshot::default() };
                 let (id, dispatch) = (id.clone(), *dispatch);
                 let asked = SessionRequest {
                     session,
@@ -282,7 +297,10 @@ impl KeptRequest {
                     dispatch,
                     history: RequestHistory { place, is_of_new_catalog: false },
                 };
-                then(&asked, touched);
+                match is_served {
+                    true => then(&asked, touched),
+                    false => asked.turn_away(&CallError::Unassembled, touched),
+                }
             }
             // Not reached: the same bytes were read before.
             Err(fault) => refuse_unread(bytes, *fault, sink, touched),

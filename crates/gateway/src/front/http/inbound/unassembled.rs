@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use trunkline_http::request;
 
@@ -11,8 +12,9 @@ use crate::front::http::connection::{BodySender, BodyShare, Reply};
 use crate::front::http::handlers::CachedRoute;
 use crate::front::http::request::HttpRequest;
 use crate::front::http::routes::{HttpRoute, dispatch};
-use crate::limits::ADMISSION;
+use crate::limits::{ADMISSION, shortened};
 use crate::pump::FlushSet;
+use crate::registry::View;
 use crate::session::SessionContext;
 
 impl ClientConn {
@@ -64,15 +66,17 @@ impl ClientConn {
         let (client, caller) = (self.clone(), asked.caller.cloned());
         let shared = Arc::clone(&self.front.context);
         let task = async move {
-            // Too late: its reader assembles it.
-            drop(timeout(ADMISSION, Arc::clone(&context.view).assembled()).await);
+            let is_there = assemble(&context.view).await;
             // A client that has left meanwhile has cancelled its request. The head was parsed before.
             if let Ok(Some((parsed, _))) = request(&head)
                 && !client.conn.has_ended()
             {
                 let mut touched = FlushSet::default();
                 let request = client.request(&parsed, &body, caller.as_ref());
-                drop(dispatch(route, &request, reply, &mut touched));
+                match is_there {
+                    true => drop(dispatch(route, &request, reply, &mut touched)),
+                    false => reply.refuse(HttpRefusal::Unassembled, b"null", &mut touched),
+                }
                 touched.flush();
             }
             // The context last: with it goes a view that nobody else has yet.
@@ -80,4 +84,19 @@ impl ClientConn {
         };
         drop(shared.tasks.spawn_on(task, &shared.runtime));
     }
+}
+
+/// Waits until this view is assembled. Where others are before it for long, or its settings have changed again, it is
+/// assembled on a thread of its own: the one that this runs on has everything else to do. False: that failed.
+async fn assemble(view: &Arc<View>) -> bool {
+    if timeout(shortened(ADMISSION), Arc::clone(view).assembled()).await.is_err() {
+        tracing::warn!(
+            "a catalog is not assembled yet: its caller does not wait for others any longer"
+        );
+    }
+    if !view.must_be_awaited() {
+        return true;
+    }
+    let view = Arc::clone(view);
+    spawn_blocking(move || drop(view.report())).await.is_ok()
 }
