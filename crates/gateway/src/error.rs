@@ -149,7 +149,6 @@ pub(crate) enum CallError {
          (--audit-full, --audit-required); the call did not run, try again later"
     )]
     NotRecorded,
-    /// What was there before must not be shown any more, and what is to be shown is not there yet.
     #[error(
         "what Trunkline offers is still being put together after a change of its settings; the request did not run, \
          try again in a while"

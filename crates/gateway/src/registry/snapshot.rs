@@ -8,6 +8,7 @@ use trunkline_catalog::{Catalog, Route, Scope, SeenParts};
 use crate::limiter::ToolMeters;
 use crate::policy::PolicyGrant;
 use crate::registry::call_rules::{CallRule, CallRules};
+use crate::registry::known_names::KnownNames;
 use crate::upstream::{Connection, Server};
 
 /// The catalog of one moment and the servers its routes lead to.
@@ -24,6 +25,22 @@ pub(crate) struct Snapshot {
     pub(super) tool_meters: Arc<[Option<Arc<ToolMeters>>]>,
     /// Which calls policies refuse or want to look at.
     pub(super) call_rules: Arc<CallRules>,
+}
+
+/// What is served of a view.
+#[derive(Debug, Default)]
+pub(super) struct Published {
+    pub(super) snapshot: Arc<Snapshot>,
+    /// The version of the registry whose connections it has; none yet is 0.
+    pub(super) version: u64,
+    /// The version that its catalog was made of; none yet is 0.
+    pub(super) made_of: u64,
+    /// The version at which its assembly failed last; 0: it never has.
+    pub(super) failed_of: u64,
+    /// It has warnings that were not logged yet.
+    pub(super) is_untold: bool,
+    /// Every name each server has offered so far.
+    pub(super) known: Arc<KnownNames>,
 }
 
 /// How much of a server is seen.

@@ -23,7 +23,7 @@ use crate::registry::assembler::wait_for_test;
 use crate::registry::call_rules::CallRules;
 use crate::registry::custom::{granted, selected};
 use crate::registry::known_names::{Known, KnownNames};
-use crate::registry::snapshot::{Sight, Snapshot};
+use crate::registry::snapshot::{Published, Sight, Snapshot};
 use crate::registry::{Registry, WantedServers};
 use crate::upstream::{OfferChanges, Server, holds_texts, object_of};
 
@@ -48,26 +48,10 @@ pub(crate) struct View {
     // Never held while anything is assembled: every call takes it.
     published: Mutex<Published, rank::ViewPublished>,
     /// One more than the settings that it was last assembled by; 0: it never was.
-    // Relaxed: what must not be wrong about it is read and stored under `published`. Who reads an old number without
-    // it waits for nothing.
+    // Relaxed: stored under `published`, and read there where an old number must not be trusted.
     assembled_by: AtomicU64,
     /// Wakes those who wait for it to be assembled.
     renewed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Published {
-    snapshot: Arc<Snapshot>,
-    /// The version of the registry whose connections it has; none yet is 0.
-    version: u64,
-    /// The version that its catalog was made of; none yet is 0.
-    made_of: u64,
-    /// The version at which its assembly failed last; 0: it never has.
-    failed_of: u64,
-    /// It has warnings that were not logged yet.
-    is_untold: bool,
-    /// Every name each server has offered so far.
-    known: Arc<KnownNames>,
 }
 
 impl View {
@@ -133,8 +117,7 @@ impl View {
 
     #[cold]
     fn newer_snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
-        // First: warnings that are to be logged are no reason to assemble it again, nor to keep from anybody that it
-        // shows everything.
+        // First: warnings that are to be logged are no reason to assemble it again.
         if self.is_behind()
             && !(self.has_former() && self.registry.assembler.accepts(self) && self.reconnect())
         {
@@ -186,8 +169,7 @@ impl View {
         (!self.is_made_of(version)).then_some(version)
     }
 
-    /// Does it show everything that there was at this version of the registry, or failed its assembly, so that nobody
-    /// has to wait for it?
+    /// Does it show everything that there was at this version of the registry, or has its assembly failed?
     pub(crate) fn is_made_of(&self, version: u64) -> bool {
         // Where nothing is assembled beside, its next reader sees everything.
         if !self.registry.assembler.is_open() || !self.registry.is_large() {
@@ -230,8 +212,7 @@ impl View {
     /// more.
     fn reconnect(&self) -> bool {
         let mut published = self.published.lock();
-        // In this order: whatever hides something counts before it gets a version. So if the settings are the same behind
-        // it, nothing up to this version hides anything of this catalog.
+        // In this order: a change of settings counts before it gets its version, so none up to this one is overlooked.
         let version = self.registry.version();
         if !self.is_by_settings() {
             return false;
