@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kit::http::{Ask, Connection};
 use kit::mcp::Speak as _;
+use kit::modern::Modern;
 use kit::platform::{ADMIN, Platform, stdio};
 use kit::process::wait_until;
 use kit::room::Room;
@@ -230,4 +231,30 @@ fn a_catalog_that_nobody_gets_to_is_assembled_where_nobody_waits_for_it() {
     admin.assert_echo("many", "t5", r#"{"n":1}"#);
     pipe.open(held);
     assert_eq!(newcomer.join().expect("the newcomer is served").len(), 2);
+}
+
+#[test]
+fn a_key_that_is_revoked_while_its_catalog_is_assembled_calls_nothing() {
+    let room = Room::new();
+    let mut command = room.platform_command(&["--allow-stdio-registration"]);
+    let pipe = AssemblyPipe::of(&room, &mut command);
+    let platform = Platform::start(command);
+    let many = room.fake("many").generated(MANY, 100).tool("*", say::echo()).entry();
+    let id = kit::platform::id_of(&platform.register(&stdio("many", &many)));
+    platform.wait_server(&id, "its tools", LIMIT, |it| it["tools"] == MANY);
+    let admin = platform.mcp(ADMIN);
+    admin.wait_list("everything", LIMIT, |names| names.len() == MANY);
+    let some = json!({ "name": "some", "role": "caller", "tools": ["many.t1", "many.t2"] });
+    let some = platform.make_key(&some);
+    let bearer = format!("Bearer {}", some["key"].as_str().expect("a key"));
+    let headers = [("Authorization", &bearer[..])];
+    let client = Modern::http_with(platform.serve().address(), "{}", &headers);
+    pipe.lay();
+    let call = client.begin("many.t1", "{}");
+    let held = pipe.begun();
+    let key = format!("/api/v1/keys/{}", kit::platform::id_of(&some));
+    assert_eq!(platform.admin().delete(&key).status(), 204);
+    pipe.open(held);
+    assert_eq!(client.head_of(&call).status, 401);
+    assert!(ledger::with_method(&room.ledger("many"), "tools/call").is_empty());
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-use trunkline_http::request;
+use trunkline_http::{Request, request};
 
-use super::admission::ClientConn;
+use super::admission::{Caller, ClientConn};
 use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{BodySender, BodyShare, Reply};
 use crate::front::http::handlers::CachedRoute;
 use crate::front::http::request::HttpRequest;
 use crate::front::http::routes::{HttpRoute, dispatch};
+use crate::gate::Pass;
 use crate::limits::{ADMISSION, shortened};
 use crate::pump::FlushSet;
 use crate::registry::View;
@@ -72,9 +73,14 @@ impl ClientConn {
                 && !client.conn.has_ended()
             {
                 let mut touched = FlushSet::default();
-                let request = client.request(&parsed, &body, caller.as_ref());
                 match is_there {
-                    true => drop(dispatch(route, &request, reply, &mut touched)),
+                    true => client.go_on(
+                        route,
+                        (&parsed, &head, &body),
+                        caller.as_ref(),
+                        reply,
+                        &mut touched,
+                    ),
                     false => reply.refuse(HttpRefusal::Unassembled, b"null", &mut touched),
                 }
                 touched.flush();
@@ -83,6 +89,36 @@ impl ClientConn {
             drop((share, context));
         };
         drop(shared.tasks.spawn_on(task, &shared.runtime));
+    }
+
+    /// Handles a request that has waited. The gate is asked again: what it let in may be worth nothing any more, or
+    /// less, and only what has begun is ended then.
+    fn go_on(
+        &self,
+        route: HttpRoute,
+        (parsed, head, body): (&Request<'_>, &[u8], &[u8]),
+        before: Option<&Arc<Pass>>,
+        reply: Reply,
+        touched: &mut FlushSet,
+    ) {
+        let mut version = 0;
+        let pass = match self.caller(parsed, &mut version) {
+            Err(why) => return reply.reject(&why, b"null", touched),
+            Ok(Caller::Pending(later)) => {
+                return self.wait_for(later, (head, body), (route, version), reply, touched);
+            }
+            Ok(caller) => caller.pass(),
+        };
+        let request = self.request(parsed, body, pass.as_ref());
+        let is_same = match (before, &pass) {
+            (Some(before), Some(pass)) => before.is_same(pass),
+            (before, pass) => before.is_none() && pass.is_none(),
+        };
+        drop(match is_same {
+            true => dispatch(route, &request, reply, touched),
+            // With other rights it has another view.
+            false => self.dispatch_assembled(route, (&request, head), reply, touched),
+        });
     }
 }
 
