@@ -258,3 +258,26 @@ fn a_key_that_is_revoked_while_its_catalog_is_assembled_calls_nothing() {
     assert_eq!(client.head_of(&call).status, 401);
     assert!(ledger::with_method(&room.ledger("many"), "tools/call").is_empty());
 }
+
+#[test]
+fn a_server_of_which_something_is_withheld_stops_nobody_by_listing_again() {
+    let room = Room::new();
+    let many = room.fake("many").generated(MANY, 100).tool("*", say::echo());
+    let evil = json!({ "uri": "x://note", "name": "note", "description": EVIL }).to_string();
+    let again = say::steps([say::changed("resources"), say::result(r#"{"content":[]}"#)]);
+    let b =
+        room.fake("b").definitions(&[&say::definition("again")]).list("resources", json!([evil]));
+    let mut b = b.tool("again", again).entry();
+    b["scan"] = json!("hold");
+    room.config([("many", many.entry()), ("b", b)]);
+    let mut command = room.serve_command(&[]);
+    let pipe = AssemblyPipe::of(&room, &mut command);
+    let serve = Serve::start(command);
+    let client = serve.http();
+    client.wait_list("everything", LIMIT, |names| names.len() == MANY + 1);
+    pipe.lay();
+    client.call("b.again", "{}").result();
+    let held = pipe.begun();
+    client.assert_echo("many", "t5", r#"{"n":1}"#);
+    pipe.open(held);
+}
