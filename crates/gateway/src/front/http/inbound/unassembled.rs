@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use trunkline_http::{Request, request};
 
@@ -15,7 +14,7 @@ use crate::front::http::routes::{HttpRoute, dispatch};
 use crate::gate::Pass;
 use crate::limits::{ADMISSION, shortened};
 use crate::pump::FlushSet;
-use crate::registry::View;
+use crate::registry::{Assembler, View};
 use crate::session::SessionContext;
 
 impl ClientConn {
@@ -133,6 +132,5 @@ async fn assemble(view: &Arc<View>) -> bool {
     if !view.must_be_awaited() {
         return true;
     }
-    let view = Arc::clone(view);
-    spawn_blocking(move || drop(view.report())).await.is_ok()
+    Assembler::hurry(view).await
 }
