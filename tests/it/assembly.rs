@@ -281,3 +281,33 @@ fn a_server_of_which_something_is_withheld_stops_nobody_by_listing_again() {
     client.assert_echo("many", "t5", r#"{"n":1}"#);
     pipe.open(held);
 }
+
+#[test]
+fn a_listener_hears_of_a_resource_that_was_just_added() {
+    let room = Room::new();
+    let many = room.fake("many").generated(MANY, 100).tool("*", say::echo());
+    let added = say::change_list("resources", &[&say::resource("x://new", "New")]);
+    let grow = say::steps([added, say::changed("resources"), say::result(r#"{"content":[]}"#)]);
+    let b = room
+        .fake("b")
+        .definitions(&[&say::definition("grow")])
+        .resource("x://old", "1")
+        .tool("grow", grow);
+    room.config([("many", many.entry()), ("b", b.entry())]);
+    let mut command = room.serve_command(&[]);
+    let pipe = AssemblyPipe::of(&room, &mut command);
+    let serve = Serve::start(command);
+    let client = serve.http();
+    client.wait_list("everything", LIMIT, |names| names.len() == MANY + 1);
+    let listener = Modern::http(serve.address(), "{}");
+    listener.call("many.t1", "{}").result();
+    pipe.lay();
+    client.call("b.grow", "{}").result();
+    let held = pipe.begun();
+    let listen = listener.begin_listen(r#"{"resourceSubscriptions":["x://new"]}"#);
+    // What came to the same thread behind it is answered: it has been looked at.
+    listener.assert_echo("many", "t5", r#"{"n":1}"#);
+    pipe.open(held);
+    let told = listener.event(&listen, "notifications/subscriptions/acknowledged", LIMIT);
+    assert!(told.to_string().contains("x://new"), "{told}");
+}

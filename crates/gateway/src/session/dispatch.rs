@@ -342,7 +342,7 @@ fn send_to_own(
     }
 }
 
-/// A resource or prompt that no server has; perhaps one that is still starting has it.
+/// A resource, prompt or method that no server has; perhaps one that is still starting has it.
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
         waiting::retry_when_listed(asked);
@@ -368,7 +368,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         }
         None if asked.session.context.is_starting() => waiting::retry_when_listed(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
-        None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
+        None => miss(&asked, &tasks::unaddressed(asked.message), touched),
     }
 }
 

@@ -74,10 +74,16 @@ fn retry_when_assembled(asked: &SessionRequest<'_>) -> bool {
     true
 }
 
+/// Handles a request again once the catalog shows all that there is now, if it has not waited for that yet. False: the
+/// catalog does, or it has.
+pub(super) fn retry_on_new_catalog(asked: &SessionRequest<'_>) -> bool {
+    !asked.history.is_of_new_catalog && retry_when_assembled(asked)
+}
+
 /// Handles a request again if the lists have changed since the round began in which it was read: the server that it
 /// needs may have come meanwhile. False: nothing has changed.
 pub(super) fn retry_if_outdated(asked: &SessionRequest<'_>, touched: &mut FlushSet) -> bool {
-    if !asked.history.is_of_new_catalog && retry_when_assembled(asked) {
+    if retry_on_new_catalog(asked) {
         return true;
     }
     let now = asked.session.context.view.snapshot();
@@ -90,7 +96,7 @@ pub(super) fn retry_if_outdated(asked: &SessionRequest<'_>, touched: &mut FlushS
 
 /// Handles a request again once another server is known, or all are known or have failed.
 pub(super) fn retry_when_listed(asked: &SessionRequest<'_>) {
-    if !asked.history.is_of_new_catalog && retry_when_assembled(asked) {
+    if retry_on_new_catalog(asked) {
         return;
     }
     let context = &asked.session.context;
