@@ -1,6 +1,5 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
-mod assembly;
 mod browser;
 mod cli;
 mod comeback;

@@ -79,9 +79,6 @@ pub fn main(program: Program) -> ExitCode {
     if let Some(divisor) = environment.wait_divisor() {
         trunkline_gateway::shorten_waits(divisor);
     }
-    if let Some(pipe) = environment.assembly_pipe() {
-        trunkline_gateway::hold_assemblies(pipe);
-    }
     let parsed = cli::parse(program).map(|(invocation, colour)| {
         environment.choose(colour);
         if matches!(&invocation, Invocation::Command(Command::Runtime(_))) {

@@ -150,11 +150,6 @@ pub(crate) enum CallError {
     )]
     NotRecorded,
     #[error(
-        "what Trunkline offers is still being put together after a change of its settings; the request did not run, \
-         try again in a while"
-    )]
-    Unassembled,
-    #[error(
         "too many subscriptions: one session (or one subscriptions/listen) may have {uris} resources, and {bytes} \
          bytes of URIs; unsubscribe from some first"
     )]
@@ -239,7 +234,7 @@ impl CallError {
             Self::NotAnswered { code, .. } => *code,
             Self::ServerGone { .. } | Self::ServerAbsent { .. } => SERVER_GONE,
             Self::Timeout { .. } => TIMEOUT,
-            Self::Busy { .. } | Self::Unassembled => BUSY,
+            Self::Busy { .. } => BUSY,
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
@@ -309,7 +304,6 @@ impl CallError {
             | Self::ReplicaGone { .. }
             | Self::NoRuntime { .. }
             | Self::NotRecorded
-            | Self::Unassembled
             | Self::Internal(_) => Blame::Trunkline,
         }
     }
@@ -321,8 +315,7 @@ impl CallError {
             | Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
             | Self::Limited(_)
-            | Self::NotRecorded
-            | Self::Unassembled => true,
+            | Self::NotRecorded => true,
             Self::Keyed(fault) => fault.may_retry(),
             Self::ServerGone { may_have_run, .. }
             | Self::ShuttingDown { may_have_run }

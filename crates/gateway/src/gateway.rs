@@ -113,7 +113,6 @@ impl Gateway {
         raise_open_files();
         let (pumps, threads) = Pumps::start(options.limits.threads)?;
         let registry = Arc::new(Registry::new(Arc::new(Audience::default())));
-        registry.assembler.open(Handle::current());
         let farewell = watch::Sender::new(None);
         let deadlines = Arc::new(Deadlines::new(options.limits.call));
         let supervisor = Supervisor {
@@ -302,7 +301,7 @@ impl Gateway {
 
     /// How many tools of each server clients see now, in the order of the config.
     pub fn exposed(&self) -> Vec<usize> {
-        let snapshot = self.fleet.views.of(None).report();
+        let snapshot = self.fleet.views.of(None).snapshot();
         let servers = self.fleet.registry.servers();
         (0..servers.len()).map(|place| snapshot.catalog.tools_of(place)).collect()
     }

@@ -87,7 +87,6 @@ pub use policy::{
     PolicyGrant, PolicyRefusal, PolicyTarget, PolicyVerdict, PreparedCall, RequestFacts,
 };
 pub use pump::{MOST_THREADS, usual_threads};
-pub use registry::hold_assemblies;
 pub use replicas::{
     ReplicaAccess, ReplicaAnswer, ReplicaBody, ReplicaFault, Replicas, SealedRequest, Waiting,
     WaitingFor,

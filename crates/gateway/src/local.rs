@@ -79,7 +79,7 @@ impl LocalClient {
 
     /// The listed name of a tool or prompt that also answers to this name.
     pub fn listed(&self, kind: ListKind, name: &str) -> Option<String> {
-        self.session.context.view.report().catalog.listed(kind, name)
+        self.session.context.view.snapshot().catalog.listed(kind, name)
     }
 
     /// Answers a question with a result, or with an error message.

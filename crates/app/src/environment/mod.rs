@@ -71,11 +71,6 @@ impl Environment {
         self.get("TRUNKLINE_TEST_WAIT_DIVISOR")?.parse().ok()
     }
 
-    /// Where a test of a debug build lets the assembly of large catalogs go on.
-    pub(crate) fn assembly_pipe(&self) -> Option<std::path::PathBuf> {
-        self.path("TRUNKLINE_TEST_ASSEMBLY_PIPE")
-    }
-
     /// Whether standard error has colours.
     pub(crate) fn colours(&self) -> bool {
         self.coloured(console::stderr_is_terminal())

@@ -77,22 +77,6 @@ impl Catalog {
         &self.page(kind).bytes
     }
 
-    /// Lists what the catalog before it did with the same bytes in memory: whoever keeps both compares them at once.
-    pub fn share_lists(&mut self, before: &Self) {
-        for kind in ListKind::ALL {
-            let known = before.list(kind).clone();
-            let page = match kind {
-                ListKind::Tools => &mut self.tools.page,
-                ListKind::Resources => &mut self.resources.resource_page,
-                ListKind::Templates => &mut self.resources.template_page,
-                ListKind::Prompts => &mut self.prompts.page,
-            };
-            if page.bytes == known {
-                page.bytes = known;
-            }
-        }
-    }
-
     /// How the list may be kept: the strictest of what the servers say that have one. What the
     /// config leaves out or renames is the same for everybody.
     pub fn cache(&self, kind: ListKind) -> CacheHint {

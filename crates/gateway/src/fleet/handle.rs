@@ -160,9 +160,8 @@ impl Fleet {
         let kept: HashSet<*const Server> = wanted.iter().map(Arc::as_ptr).collect();
         let is_wanted = |server: &&Arc<Server>| kept.contains(&Arc::as_ptr(server));
         let gone: Vec<_> = before.iter().filter(|server| !is_wanted(server)).cloned().collect();
-        let only_more = gone.is_empty() && !is_changed && self.registry.has_custom(&custom);
         // The new list first: from here on no call finds a server that goes.
-        self.registry.set(wanted, custom, only_more);
+        self.registry.set(wanted, custom);
         for server in gone {
             drop(self.dismiss(&server, patience));
             let key = server.key.to_string();
@@ -240,7 +239,7 @@ impl Fleet {
         }
         // Only a real change is told: a view is assembled anew for each.
         if server.key.rename(name) {
-            self.registry.settings_changed();
+            self.registry.changed();
             self.services.news.send_replace(());
         }
         true
@@ -364,7 +363,7 @@ impl Fleet {
     /// Somebody may have decided something about definitions that wait: what callers are shown is made anew.
     pub fn reconsider_pins(&self) {
         self.registry.everybody().iter().for_each(|server| reconsider_pins(server));
-        self.registry.settings_changed();
+        self.registry.changed();
     }
 
     /// What the pins of a server belong to.
@@ -451,7 +450,7 @@ impl Fleet {
 
     /// Policies have changed: what callers see is made anew, and they are told.
     pub fn policies_changed(&self) {
-        self.registry.settings_changed();
+        self.registry.changed();
     }
 
     /// A number that changes whenever a list may have changed.

@@ -183,28 +183,15 @@ mod tests {
         drop(calls.lock());
     }
 
-    /// What is said of a wrong order.
-    fn message(wrong: &dyn Fn()) -> String {
-        let panic = catch_unwind(AssertUnwindSafe(wrong)).unwrap_err();
-        panic.downcast_ref::<String>().unwrap().clone()
-    }
-
-    #[test]
-    fn no_view_is_asked_for_under_the_lists_of_a_session() {
-        let lists: Mutex<(), rank::SessionAnnounced> = Mutex::default();
-        let view: Mutex<(), rank::ViewPublished> = Mutex::default();
-        let waits = message(&|| {
-            let _lists = lists.lock();
-            drop(view.lock());
-        });
-        assert!(waits.contains("`ViewPublished` is taken while `SessionAnnounced`"), "{waits}");
-    }
-
     #[test]
     fn a_wrong_order_names_both_locks() {
         let calls: Mutex<(), rank::OpenCalls> = Mutex::default();
         let queue: Mutex<(), rank::OutboxQueue> = Mutex::default();
         let other: Mutex<(), rank::OutboxQueue> = Mutex::default();
+        let message = |wrong: &dyn Fn()| {
+            let panic = catch_unwind(AssertUnwindSafe(wrong)).unwrap_err();
+            panic.downcast_ref::<String>().unwrap().clone()
+        };
         let backwards = message(&|| {
             let _queue = queue.lock();
             drop(calls.lock());

@@ -59,13 +59,7 @@ ranks! {
     RegistryLeaving
     /// A view is made under it.
     Views
-    /// A view is assembled under it from the registry and every server in it. Above the lists of sessions: nobody waits for an assembly while holding those.
-    ViewAssembling
-    /// A snapshot gets the present connections of its servers under it.
-    ViewPublished
-    /// Guards the views that are to be assembled beside their readers.
-    AssemblyQueue
-    /// What a session was told is compared with a snapshot under it.
+    /// What a session was told is compared with its view under it.
     SessionAnnounced
     /// What a session was given, likewise.
     SessionListed
@@ -73,6 +67,8 @@ ranks! {
     ListenerAnnounced
     /// What a listener follows is given up under it.
     ListenerFollowed
+    /// A view is assembled under it from the registry and every server in it.
+    ViewCurrent
     /// The index reads servers' lists and descriptions under it, and asks policies, which look at the servers that are wanted.
     FinderIndex
     /// The servers that are wanted are looked at under it.
@@ -219,8 +215,6 @@ ranks! {
     RefusedCounts
     /// A leaf: orders are given from everywhere.
     PumpOrders
-    /// A leaf: guards whether a large message is being handled, and what follows it.
-    AsideState
     /// A leaf: connections that were refused are counted, and logged.
     RefusedConnections
     /// A leaf: a handshake that ends gives its place back.

@@ -6,7 +6,6 @@
 //! does `epoll_wait`, `read`, the work, `write`, and nothing else. Everything that has a life of
 //! its own (supervisors, deadlines, signals) stays on the runtime.
 
-mod aside;
 mod decrypting;
 mod group;
 mod handle;
@@ -17,7 +16,6 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use aside::Aside;
 pub(crate) use decrypting::{AtGoodbye, Decrypting};
 pub use group::{MOST_THREADS, usual_threads};
 pub(crate) use group::{PumpThreads, Pumps};

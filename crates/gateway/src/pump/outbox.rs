@@ -15,7 +15,7 @@ use trunkline_wire::{Edits, Piece};
 
 use crate::limits::LARGE_MESSAGE;
 use crate::lock::{Mutex, rank};
-use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment, Sink, TURN_BYTES, Taker};
+use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment, Sink, Taker};
 use crate::pump::{Pump, SourceHandle};
 
 #[derive(Clone, Debug, Default)]
@@ -167,9 +167,7 @@ impl Outbox {
         let mut state = self.0.state.lock();
         // Under the lock: two writers would mix their bytes, and a write that the stream does not
         // take returns at once.
-        // Then it is the others' turn. Where no pump comes back, all of it is written.
-        let most = if state.pump.is_some() { TURN_BYTES } else { usize::MAX };
-        match state.queue.write_now(most) {
+        match state.queue.write_now() {
             Ok(()) => {}
             Err(Errno::AGAIN) => state.call_back_when_writable(),
             Err(error) => {
@@ -451,11 +449,6 @@ impl FlushSet {
             outbox.flush();
         }
         std::mem::take(&mut self.messages)
-    }
-
-    /// Those that something was put into.
-    pub(super) fn outboxes(&self) -> &[Outbox] {
-        &self.outboxes
     }
 
     /// What was put is written together with something that is put into the same outboxes next.

@@ -82,9 +82,6 @@ pub(crate) enum Refused {
     Full(&'static str),
 }
 
-/// Read or written of one stream before it is the others' turn: a fraction of a millisecond.
-pub(super) const TURN_BYTES: usize = 1024 * 1024;
-
 /// How many segments one write gathers.
 // An array on the stack: `writev` takes up to 1,024, but a burst is in a few joined segments.
 const GATHERED: usize = 16;
@@ -183,13 +180,9 @@ impl Queue {
         buffer
     }
 
-    /// Writes until nothing is left, the stream takes no more, or about so many bytes are written.
-    pub(super) fn write_now(&mut self, most: usize) -> Result<(), Errno> {
-        let end = self.written.saturating_add(most as u64);
+    /// Writes until nothing is left or the stream takes no more.
+    pub(super) fn write_now(&mut self) -> Result<(), Errno> {
         while !self.segments.is_empty() && self.sink.is_some() {
-            if self.written >= end {
-                return Err(Errno::AGAIN);
-            }
             match self.write_some() {
                 Ok(()) | Err(Errno::INTR) => {}
                 // Only a pipe that was full once is widened: the system grants each user a limited
@@ -220,8 +213,7 @@ impl Queue {
         let count = match &self.segments {
             one if one.len() == 1 => {
                 let bytes = one.front().and_then(|segment| segment.bytes().get(self.offset..));
-                let bytes = bytes.unwrap_or_default();
-                sink.write(&[IoSlice::new(bytes.get(..TURN_BYTES).unwrap_or(bytes))])?
+                sink.write(&[IoSlice::new(bytes.unwrap_or_default())])?
             }
             many => sink.write(slices(many, self.offset, &mut [IoSlice::new(&[]); GATHERED]))?,
         };
@@ -314,13 +306,9 @@ fn slices<'a, 'b>(
     let mut skip = offset;
     let mut used = 0;
     for (slot, segment) in room.iter_mut().zip(segments) {
-        let bytes = segment.bytes().get(std::mem::take(&mut skip)..).unwrap_or_default();
-        let part = bytes.get(..TURN_BYTES);
-        *slot = IoSlice::new(part.unwrap_or(bytes));
+        let bytes = segment.bytes().get(std::mem::take(&mut skip)..);
+        *slot = IoSlice::new(bytes.unwrap_or_default());
         used += 1;
-        if part.is_some() {
-            break; // nothing may be written behind a part
-        }
     }
     room.get(..used).unwrap_or_default()
 }
@@ -466,12 +454,12 @@ mod tests {
             for number in 0..count {
                 queue.check_room().unwrap();
                 queue.put(LINE, &message, &Edits::new()).unwrap();
-                let _ = queue.write_now(usize::MAX); // full, from the first messages on
+                let _ = queue.write_now(); // full, from the first messages on
                 if number >= ahead {
                     let mut left = length + 1;
                     while left > 0 {
                         left -= rustix::io::read(&from, &mut vec![0; left][..]).unwrap();
-                        let _ = queue.write_now(usize::MAX);
+                        let _ = queue.write_now();
                     }
                     assert!(queue.bytes > 0, "it is never empty");
                 }
@@ -480,24 +468,5 @@ mod tests {
                 assert!(queue.ends.len() <= ahead + 2, "{}", queue.ends.len());
             }
         }
-    }
-
-    #[test]
-    fn a_long_queue_is_written_in_turns() {
-        let file = rustix::fs::memfd_create("queue", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        let mut queue = Queue { sink: Some(Sink::pipe(file)), ..Queue::default() };
-        for length in [TURN_BYTES / 2, 3 * TURN_BYTES, 10] {
-            queue.put(LINE, &vec![b'x'; length], &Edits::new()).unwrap();
-        }
-        let mut turns = Vec::new();
-        while queue.bytes > 0 {
-            let before = queue.bytes;
-            let whole = queue.write_now(TURN_BYTES).is_ok();
-            assert_eq!(whole, queue.bytes == 0);
-            turns.push(before - queue.bytes);
-        }
-        // A turn that has not moved its share goes on with as much as one write takes.
-        assert!(turns.iter().all(|turn| *turn < 2 * TURN_BYTES), "{turns:?}");
-        assert!(turns.len() >= 3, "{turns:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use trunkline_wire::{Edits, Lines, StreamLine, find, scan};
 
-use crate::pump::{Aside, FlushSet, LINE, Outbox, Pump, Reader, Sink, SourceHandle};
+use crate::pump::{FlushSet, LINE, Outbox, Pump, Reader, Sink, SourceHandle};
 use crate::stream::Input;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -343,140 +343,6 @@ fn a_panic_in_one_reader_ends_its_stream_and_no_other() {
     assert!(broken.recv_timeout(LIMIT).is_err(), "and dropped");
     writeln!(other_write, "still here").unwrap();
     assert_eq!(other.recv_timeout(LIMIT).unwrap(), "still here");
-    pump.stop();
-    thread.join().unwrap().unwrap();
-}
-
-/// Tells what comes; a line that begins with `long` is told aside.
-#[derive(Debug)]
-struct Careful {
-    lines: Lines,
-    news: Sender<String>,
-    aside: Aside,
-}
-
-impl Reader for Careful {
-    fn room(&mut self) -> &mut Vec<u8> {
-        self.lines.room()
-    }
-
-    fn take(&mut self, source: &SourceHandle, _: &mut FlushSet) {
-        if self.aside.hold_while_busy(source) {
-            return;
-        }
-        while let Some(line) = self.lines.next_line() {
-            let StreamLine::Whole(line) = line else { panic!("no line here is too long") };
-            let (line, news) = (String::from_utf8_lossy(line).into_owned(), self.news.clone());
-            if !line.starts_with("long") {
-                news.send(line).unwrap();
-                continue;
-            }
-            let failed = news.clone();
-            let is_worse = line == "long and worse";
-            return self.aside.run(
-                source,
-                move |_| {
-                    assert!(line != "long and bad" && !is_worse, "injected");
-                    news.send(line).unwrap();
-                },
-                move |_| {
-                    failed.send("failed".to_owned()).unwrap();
-                    assert!(!is_worse, "injected");
-                },
-            );
-        }
-    }
-
-    fn ended(&mut self, touched: &mut FlushSet) {
-        let (mut lines, news) =
-            (std::mem::replace(&mut self.lines, Lines::new(1 << 20)), self.news.clone());
-        let last = self.aside.finish(Box::new(move |_| {
-            while let Some(StreamLine::Whole(line)) = lines.next_line() {
-                assert!(line != b"bad end", "injected");
-                news.send(String::from_utf8_lossy(line).into_owned()).unwrap();
-            }
-            news.send("end".to_owned()).unwrap();
-        }));
-        if let Some(last) = last {
-            last(touched);
-        }
-    }
-}
-
-#[test]
-fn a_long_message_is_handled_beside_the_pump_and_its_followers_behind_it() {
-    let (pump, thread) = Pump::start().unwrap();
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.max_blocking_threads(1).build().unwrap();
-    let mut others = Vec::new();
-    for (ends, first, told) in [
-        (false, "long", "long"),
-        (true, "long", "long"),
-        (false, "long and bad", "failed"),
-        (false, "long and worse", "failed"),
-    ] {
-        // Its only thread is busy until it is told that it may go on.
-        let (go_on, held) = channel::<()>();
-        drop(runtime.spawn_blocking(move || held.recv()));
-        let ((read, write), (sender, told_by_one)) = (pipe(), channel());
-        let aside = {
-            let _runtime = runtime.enter();
-            Aside::new()
-        };
-        let careful = Careful { lines: Lines::new(1 << 20), news: sender, aside };
-        pump.read(Input::pipe(nonblocking(read)), Box::new(careful));
-        let mut write = std::fs::File::from(write);
-        write.write_all(format!("before\n{first}\nbehind\n").as_bytes()).unwrap();
-        assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), "before");
-        let write = (!ends).then_some(write); // closed, or written to later
-        // Others are read meanwhile.
-        let (other, mut feed) = {
-            let (read, write) = pipe();
-            (listen(&pump, read, None), std::fs::File::from(write))
-        };
-        for number in 0..10 {
-            writeln!(feed, "{number}").unwrap();
-            assert_eq!(other.recv_timeout(LIMIT).unwrap(), number.to_string());
-        }
-        others.push(other);
-        assert!(told_by_one.try_recv().is_err(), "nothing overtakes it");
-        go_on.send(()).unwrap();
-        assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), told);
-        assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), "behind");
-        if let Some(mut write) = write {
-            writeln!(write, "later").unwrap();
-            assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), "later");
-        }
-        assert_eq!(told_by_one.recv_timeout(LIMIT).unwrap(), "end");
-    }
-    pump.stop();
-    thread.join().unwrap().unwrap();
-}
-
-#[test]
-fn a_panic_behind_a_long_message_ends_its_stream() {
-    let (pump, thread) = Pump::start().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
-    let runtime = runtime.unwrap();
-    let (go_on, held) = channel::<()>();
-    drop(runtime.spawn_blocking(move || held.recv()));
-    let ((read, write), (news, told)) = (pipe(), channel());
-    let aside = {
-        let _runtime = runtime.enter();
-        Aside::new()
-    };
-    let careful = Careful { lines: Lines::new(1 << 20), news, aside };
-    pump.read(Input::pipe(nonblocking(read)), Box::new(careful));
-    std::fs::File::from(write).write_all(b"before\nlong\nbad end\n").unwrap();
-    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "before");
-    // Another stream is read behind the end of the first: its end has come.
-    let (read, write) = pipe();
-    let other = listen(&pump, read, None);
-    std::fs::File::from(write).write_all(b"x\n").unwrap();
-    assert_eq!(other.recv_timeout(LIMIT).unwrap(), "x");
-    go_on.send(()).unwrap();
-    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "long");
-    assert_eq!(told.recv_timeout(LIMIT).unwrap(), "failed");
     pump.stop();
     thread.join().unwrap().unwrap();
 }

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pump::handle::{Order, Pump, Reader, SourceHandle, WAKE};
 use crate::pump::outbox::{FlushSet, Outbox};
-use crate::pump::queue::TURN_BYTES;
 use crate::stream::{Nature, USUAL_PIPE_BYTES, widen};
 
 /// How many events one wait may bring.
@@ -252,17 +251,12 @@ impl Source {
     /// Reads what is there and hands it on. `hung_up`: the other side is gone, and there will be no
     /// further word of it.
     fn read(&mut self, hung_up: bool, touched: &mut FlushSet) -> More {
-        let mut taken = 0;
         for _ in 0..READS_AT_A_TIME {
-            if taken >= TURN_BYTES {
-                break;
-            }
             let room = self.reader.room();
             let space = room.capacity() - room.len();
             match rustix::io::read(&self.handle.0.fd, spare_capacity(room)) {
                 Ok(0) => return self.end(touched),
                 Ok(count) => {
-                    taken += count;
                     if count >= USUAL_PIPE_BYTES {
                         self.widen_once();
                     }

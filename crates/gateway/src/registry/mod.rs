@@ -1,21 +1,17 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
-mod assembler;
 mod call_rules;
 mod custom;
-mod known_names;
-mod snapshot;
 mod view;
 mod views;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
-use trunkline_catalog::{ListKind, Listing};
 
 use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
@@ -25,13 +21,9 @@ use crate::limits::{LISTENED_BYTES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP}
 use crate::lock::{Mutex, rank};
 use crate::upstream::{OfferChanges, Parking, Server, WaitQueue, make_room};
 
-use assembler::ASSEMBLED_AT_ONCE;
-pub(crate) use assembler::Assembler;
-pub use assembler::hold_assemblies;
 pub(crate) use call_rules::{CallDecision, CallRule};
 pub(crate) use custom::read_tools;
-pub(crate) use snapshot::Snapshot;
-pub(crate) use view::View;
+pub(crate) use view::{Snapshot, View};
 pub(crate) use views::Views;
 
 #[derive(Debug)]
@@ -52,10 +44,6 @@ pub(crate) struct Registry {
     leaving: Mutex<Vec<Weak<Server>>, rank::RegistryLeaving>,
     /// Counts the changes of what views are made of.
     pub(crate) offers: Arc<OfferChanges>,
-    /// Where views are assembled that are large.
-    pub(crate) assembler: Assembler,
-    /// Whether they are large, in the lowest bit, and at which version that was found.
-    weighed: AtomicU64,
     /// Subscriptions that are open.
     listeners: Arc<Listeners>,
     /// Which tool is meant; empty until somebody asks.
@@ -111,8 +99,6 @@ impl Registry {
             privates: Mutex::default(),
             leaving: Mutex::default(),
             offers: Arc::new(OfferChanges::new()),
-            assembler: Assembler::default(),
-            weighed: AtomicU64::new(0),
             listeners: Arc::default(),
             finder: Finder::default(),
         }
@@ -143,16 +129,12 @@ impl Registry {
         }
     }
 
-    /// These are the servers and custom tools from now on. `only_more`: nothing that was there before is hidden or
-    /// goes.
-    pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>, only_more: bool) {
+    /// These are the servers and custom tools from now on.
+    pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
         // Replaced as a whole: who reads sees the old servers or the new ones, never some of both.
         let wanted = WantedServers::new(servers.into(), custom.into());
         *self.wanted.lock() = wanted;
-        match only_more {
-            true => self.offers.bump(),
-            false => self.settings_changed(),
-        }
+        self.changed();
     }
 
     /// Are these the custom tools?
@@ -206,7 +188,7 @@ impl Registry {
         *wanted = WantedServers::new(others, Arc::clone(&wanted.custom));
         // Before the change is told: who is woken by it looks at the servers at once.
         drop(wanted);
-        self.settings_changed();
+        self.changed();
         was_there
     }
 
@@ -224,30 +206,6 @@ impl Registry {
     /// A server's offer has changed.
     pub(crate) fn changed(&self) {
         self.offers.bump();
-    }
-
-    /// Somebody has decided about what may be seen and called.
-    pub(crate) fn settings_changed(&self) {
-        self.offers.bump_settings();
-    }
-
-    /// Does it take long to assemble a view of what there is?
-    pub(crate) fn is_large(&self) -> bool {
-        let version = self.version();
-        // Relaxed: a number for itself. Two threads that weigh at the same time find the same.
-        let weighed = self.weighed.load(Ordering::Relaxed);
-        if weighed >> 1 == version {
-            return weighed & 1 == 1;
-        }
-        let servers = self.servers();
-        let listings = servers.iter().filter_map(|server| server.listing());
-        let entries = |listing: &Arc<Listing>| {
-            ListKind::ALL.iter().map(|kind| listing.entries(*kind).len()).sum::<usize>()
-        };
-        let weight = servers.len() + listings.map(|listing| entries(&listing)).sum::<usize>();
-        let is_large = weight > ASSEMBLED_AT_ONCE;
-        self.weighed.store(version << 1 | u64::from(is_large), Ordering::Relaxed);
-        is_large
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<()> {

@@ -145,11 +145,7 @@ impl Session {
         // Subscribed before the servers are waited for: a change in between is not missed.
         let mut changes = registry.changes();
         registry.settled(self.context.start_deadline).await;
-        if self.assembled().await {
-            // Taken before the lock, which nobody who wants a list is to wait for.
-            let snapshot = self.context.view.snapshot();
-            self.session_lists.lock().begin(&snapshot);
-        }
+        self.session_lists.lock().begin(&self.context.view.snapshot());
         loop {
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
@@ -158,21 +154,11 @@ impl Session {
             }
             self.end_forbidden_subscriptions();
             self.context.wait_while_starting().await;
-            if self.assembled().await && self.announce() {
+            if self.announce() {
                 // A server that changes its list all the time must not flood its clients.
                 sleep(CHANGE_PAUSE).await;
             }
         }
-    }
-
-    /// Waits until the catalog shows everything that there is, or the session is over. False: nothing may be shown yet.
-    async fn assembled(&self) -> bool {
-        let view = &self.context.view;
-        tokio::select! {
-            () = Arc::clone(view).assembled() => {}
-            () = self.ended.cancelled() => {}
-        }
-        !view.must_be_awaited()
     }
 
     /// Policies may have changed: what the client may not read any more it does not follow any more, and a server that

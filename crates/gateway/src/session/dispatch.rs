@@ -121,8 +121,7 @@ fn request<'a>(
     (client, era): (&'a Arc<Client>, &'a RequestEra),
 ) -> SessionRequest<'a> {
     let id = Id::new(message.id());
-    let history = Default::default();
-    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, history }
+    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch, place: None }
 }
 
 /// Handles a request, for the first time or again after it had to wait.
@@ -342,11 +341,11 @@ fn send_to_own(
     }
 }
 
-/// A resource, prompt or method that no server has; perhaps one that is still starting has it.
+/// A resource or prompt that no server has; perhaps one that is still starting has it.
 fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
     if asked.session.context.is_starting() {
         waiting::retry_when_listed(asked);
-    } else if !waiting::retry_if_outdated(asked, touched) {
+    } else if !asked.retry_if_outdated(touched) {
         asked.turn_away(error, touched);
     }
 }
@@ -368,7 +367,7 @@ fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         }
         None if asked.session.context.is_starting() => waiting::retry_when_listed(&asked),
         None if is_task_list(&asked) => tasks::list(&asked, touched),
-        None => miss(&asked, &tasks::unaddressed(asked.message), touched),
+        None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
     }
 }
 

@@ -20,7 +20,6 @@ use crate::session::filter::Filter;
 use crate::session::known_lists::{KnownLists, announce};
 use crate::session::request::SessionRequest;
 use crate::session::tag::{TaggedSink, mark};
-use crate::session::waiting;
 use crate::upstream::{Answer, Connection};
 
 /// One open `subscriptions/listen`.
@@ -77,16 +76,9 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     let message = asked.message;
     let capabilities = message.text(message.params.meta.capabilities);
     let filter = match Filter::read(message.text(message.params.span), capabilities) {
-        Ok(filter) => filter,
+        Ok(filter) => honoured(session, filter, asked.snapshot),
         Err(error) => return asked.refuse(&error, touched),
     };
-    let is_known = |uri: &String| asked.snapshot.catalog.resource(uri).is_some();
-    let has_unknown = !filter.uris.iter().flatten().all(is_known);
-    // A resource may be one that was just added: what is left out of the filter is left out for good.
-    if has_unknown && waiting::retry_on_new_catalog(asked) {
-        return;
-    }
-    let filter = honoured(session, filter, asked.snapshot);
     // Bounded: each subscription holds a task for as long as its client likes.
     let Some(place) = session.context.registry.place_for_listener(filter.bytes()) else {
         let why = format!(
@@ -197,7 +189,6 @@ async fn keep_telling(context: &SessionContext, listener: &Subscription) {
     let registry = &context.registry;
     let mut changes = registry.changes();
     registry.settled(context.start_deadline).await;
-    Arc::clone(&context.view).assembled().await;
     let snapshot = context.view.snapshot();
     listener.lists.lock().begin(&snapshot);
     loop {
@@ -212,7 +203,6 @@ async fn keep_telling(context: &SessionContext, listener: &Subscription) {
             return;
         }
         context.wait_while_starting().await;
-        Arc::clone(&context.view).assembled().await;
     }
 }
 

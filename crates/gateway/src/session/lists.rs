@@ -1,38 +1,25 @@
 //! The answers to `tools/list` and its like: the session's view of the catalog, in the frame of each era.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use memchr::memmem;
-use tokio::time::timeout;
 use trunkline_catalog::{ListKind, ToolRoute};
 use trunkline_wire::{decode, elements, member, members};
 
 use crate::era::Era;
-use crate::limits::{WAITING_TIME, shortened};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::meta_tools::prepare_search;
 use crate::session::request::SessionRequest;
 use crate::session::waiting::{all_listed, wait};
 
-/// Answers a list request at once if something is known of every server, and all of that is in the catalog.
-/// Otherwise it waits until those are up or have failed, or the start deadline has passed, and for the catalog. Where that
-/// takes too long, the list of before is the answer: it is true but for the last change, and the client is told when there
-/// is a newer one. After a change of settings there is none that may be shown, and the answer is an error.
+/// Answers a list request at once if something is known of every server. Otherwise it waits until those are
+/// up or have failed, or the start deadline has passed.
 pub(super) fn answer(asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
     let context = &asked.session.context;
-    if context.is_starting() || context.view.awaited_version().is_some() {
-        let (listed, view) = (all_listed(context), Arc::clone(&context.view));
-        let ready = async move {
-            listed.await;
-            // Whoever has nothing to show is waited for by `wait`.
-            if !view.must_be_awaited() {
-                drop(timeout(shortened(WAITING_TIME), view.assembled()).await);
-            }
-        };
-        wait(asked, ready, move |asked, (), touched| send(asked, kind, touched));
+    if context.is_starting() {
+        wait(asked, all_listed(context), move |asked, (), touched| send(asked, kind, touched));
     } else {
         send(asked, kind, touched);
     }
@@ -93,9 +80,8 @@ fn write_stateless_head(
 ) {
     let context = &asked.session.context;
     let hint = snapshot.catalog.cache(kind);
-    // Servers that are still starting will change the list, and so will what it does not show yet.
-    let is_last = context.registry.is_settled() && context.view.awaited_version().is_none();
-    let ttl_ms = if is_last { hint.ttl_ms } else { 0 };
+    // Servers that are still starting will change the list.
+    let ttl_ms = if context.registry.is_settled() { hint.ttl_ms } else { 0 };
     let private = hint.private || context.private;
     let scope = if private { "private" } else { "public" };
     head.extend_from_slice(br#"{"resultType":"complete","#);

@@ -114,7 +114,7 @@ fn result_of(
         MetaToolQuery::Search { text, limit, server } => {
             found(view, (text, vector), *limit, server.as_deref())
         }
-        MetaToolQuery::Describe { names } => describe(&view.report(), names),
+        MetaToolQuery::Describe { names } => describe(&view.snapshot(), names),
     };
     bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -131,7 +131,7 @@ fn found(
     server: Option<&str>,
 ) -> Result<Vec<u8>, String> {
     read_tools(&view.registry);
-    let snapshot = view.report();
+    let snapshot = view.snapshot();
     let Some(behind) = snapshot.catalog.behind() else { return Err(ALL_LISTED.to_owned()) };
     let places = places(view, &snapshot, server)?;
     let called = |id: &str, tool: &str| behind.called(places.get(id)?.0, tool);

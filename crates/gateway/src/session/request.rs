@@ -29,19 +29,22 @@ pub(crate) struct SessionRequest<'a> {
     /// Handles the request again after it had to wait. A field, so that this file does not know the
     /// dispatcher.
     pub(super) dispatch: fn(SessionRequest<'_>, &mut FlushSet),
-    pub(super) history: RequestHistory,
-}
-
-/// What a request had to wait for before.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RequestHistory {
-    /// Its place in the line of its client, if it had to wait there.
+    /// Its place in the line of its client, if it had to wait there before.
     pub(super) place: Option<u64>,
-    /// It has waited for the catalog, which shows all that there was when it came: what is not there does not exist.
-    pub(super) is_of_new_catalog: bool,
 }
 
 impl SessionRequest<'_> {
+    /// Handles the request again if the lists have changed since the round began in which it was read: the
+    /// server that it needs may have come meanwhile. False: nothing has changed.
+    pub(super) fn retry_if_outdated(&self, touched: &mut FlushSet) -> bool {
+        let now = self.session.context.view.snapshot();
+        if std::ptr::eq(&raw const *now, self.snapshot) {
+            return false;
+        }
+        (self.dispatch)(SessionRequest { snapshot: &now, ..self.clone() }, touched);
+        true
+    }
+
     pub(super) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
         let mut out = Vec::with_capacity(result.len() + 64);
         write_result(self.message.id(), result, &mut out);

@@ -14,7 +14,7 @@ use crate::registry::View;
 use crate::session::client_session::Session;
 use crate::session::meta_tools::answer_as_tool;
 use crate::session::request::SessionRequest;
-use crate::session::waiting::{retry_if_outdated, retry_when_awake, retry_when_ready, wait};
+use crate::session::waiting::{retry_when_awake, retry_when_ready, wait};
 use crate::upstream::State;
 
 /// Where the name was given.
@@ -41,7 +41,7 @@ pub(super) fn call(
         Some(server) if server.status().state == State::Idle => {
             retry_when_awake(asked, server);
         }
-        _ if retry_if_outdated(asked, touched) => {}
+        _ if asked.retry_if_outdated(touched) => {}
         _ => not_found(asked, name, named_in, touched),
     }
 }
@@ -106,7 +106,7 @@ fn unknown_tool(session: &Session, name: &str, hint: &str) -> CallError {
 }
 
 /// Names similar tools among those that the caller may see.
-fn similar_tools(view: &Arc<View>, name: &str) -> String {
+fn similar_tools(view: &View, name: &str) -> String {
     let snapshot = view.snapshot();
     let near = snapshot.catalog.near(name);
     if !near.is_empty() {

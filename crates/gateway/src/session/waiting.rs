@@ -11,10 +11,9 @@ use crate::call::{CallHandle, Client, RequestEra, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limits::{BLOCKED, SUBSCRIBED, WAITING_TIME};
 use crate::pump::FlushSet;
-use crate::registry::Snapshot;
 use crate::session::client_session::Session;
 use crate::session::context::SessionContext;
-use crate::session::request::{RequestHistory, SessionRequest, absent, refuse_unread};
+use crate::session::request::{SessionRequest, absent, refuse_unread};
 use crate::session::waiting_line::Awaited;
 use crate::upstream::{Connection, Server};
 
@@ -60,50 +59,12 @@ pub(super) fn retry_with_own(asked: &SessionRequest<'_>, own: Arc<Server>) {
     });
 }
 
-/// Handles a request again once the catalog shows all that there is now: what it asks for may be there. False: the
-/// catalog does.
-fn retry_when_assembled(asked: &SessionRequest<'_>) -> bool {
-    let view = &asked.session.context.view;
-    let Some(version) = view.awaited_version() else { return false };
-    let awaited = Awaited::Assembled(Arc::clone(view), version);
-    retry(asked, awaited, Instant::now() + WAITING_TIME, |asked, touched| {
-        let history = RequestHistory { is_of_new_catalog: true, ..asked.history };
-        let asked = SessionRequest { history, ..asked.clone() };
-        (asked.dispatch)(asked, touched);
-    });
-    true
-}
-
-/// Handles a request again once the catalog shows all that there is now, if it has not waited for that yet. False: the
-/// catalog does, or it has.
-pub(super) fn retry_on_new_catalog(asked: &SessionRequest<'_>) -> bool {
-    !asked.history.is_of_new_catalog && retry_when_assembled(asked)
-}
-
-/// Handles a request again if the lists have changed since the round began in which it was read: the server that it
-/// needs may have come meanwhile. False: nothing has changed.
-pub(super) fn retry_if_outdated(asked: &SessionRequest<'_>, touched: &mut FlushSet) -> bool {
-    if retry_on_new_catalog(asked) {
-        return true;
-    }
-    let now = asked.session.context.view.snapshot();
-    if std::ptr::eq(&raw const *now, asked.snapshot) {
-        return false;
-    }
-    (asked.dispatch)(SessionRequest { snapshot: &now, ..asked.clone() }, touched);
-    true
-}
-
 /// Handles a request again once another server is known, or all are known or have failed.
 pub(super) fn retry_when_listed(asked: &SessionRequest<'_>) {
-    if retry_on_new_catalog(asked) {
-        return;
-    }
     let context = &asked.session.context;
     let version = context.registry.version();
-    // Looked at behind it: a change since the request was read, or that the catalog has not taken up, is not waited for.
-    let is_current = context.view.awaited_version().is_none()
-        && std::ptr::eq(&raw const *context.view.snapshot(), asked.snapshot);
+    // Looked at behind it: a change since the request was read is not waited for.
+    let is_current = std::ptr::eq(&raw const *context.view.snapshot(), asked.snapshot);
     let awaited = Awaited::Listed(if is_current { version } else { NO_VERSION });
     retry(asked, awaited, context.start_deadline, handle_again);
 }
@@ -160,21 +121,16 @@ fn retry(
         return wait(asked, over, |asked, (), touched| then(asked, touched));
     }
     let Some(kept) = KeptRequest::open(asked) else { return };
-    let place = asked.history.place.unwrap_or_else(|| asked.session.line.place());
+    let place = asked.place.unwrap_or_else(|| asked.session.line.place());
     let (session, cancelled) = (Arc::clone(asked.session), kept.cancelled.clone());
     let resume = |session: &Arc<Session>, place, touched: &mut FlushSet| {
         kept.resume(session, Some(place), touched, then);
     };
     session.line.wait(place, awaited, until, Box::new(resume));
-    let view = Arc::clone(&context.view);
-    let over = async move {
-        over.await;
-        view.servable().await
-    };
     let task = async move {
         tokio::select! {
             () = cancelled.cancelled() => session.line.leave(place),
-            _ = over => go_on(&session),
+            () = over => go_on(&session),
         }
     };
     drop(context.tasks.spawn_on(task, &context.runtime));
@@ -197,7 +153,6 @@ fn over(context: &SessionContext, awaited: Awaited) -> impl Future<Output = ()> 
     async move {
         match &awaited {
             Awaited::Server(server) => server.settled().await,
-            Awaited::Assembled(view, _) => Arc::clone(view).assembled().await,
             Awaited::Listed(_) => {
                 let changed = async {
                     while !awaited.is_over(&registry) && changes.changed().await.is_ok() {}
@@ -219,12 +174,6 @@ pub(super) fn wait<T: Send + 'static>(
 ) {
     let Some(kept) = KeptRequest::open(asked) else { return };
     let (session, cancelled) = (Arc::clone(asked.session), kept.cancelled.clone());
-    let view = Arc::clone(&session.context.view);
-    let ready = async move {
-        let value = ready.await;
-        view.servable().await;
-        value
-    };
     let task = async move {
         let value = tokio::select! {
             () = cancelled.cancelled() => return,
@@ -287,10 +236,7 @@ impl KeptRequest {
         let Self { client, era, id, sink, dispatch, bytes, .. } = &self;
         match &scan(bytes) {
             Ok(message) => {
-                // Where nothing may be served, nothing is assembled either: this may be the thread of the runtime.
-                let view = &session.context.view;
-                let is_served = !view.must_be_awaited();
-                let snapshot = if is_served { &*view.snapshot() } else { &Snapshot::default() };
+                let snapshot = &*session.context.view.snapshot();
                 let (id, dispatch) = (id.clone(), *dispatch);
                 let asked = SessionRequest {
                     session,
@@ -301,12 +247,9 @@ impl KeptRequest {
                     client,
                     era,
                     dispatch,
-                    history: RequestHistory { place, is_of_new_catalog: false },
+                    place,
                 };
-                match is_served {
-                    true => then(&asked, touched),
-                    false => asked.turn_away(&CallError::Unassembled, touched),
-                }
+                then(&asked, touched);
             }
             // Not reached: the same bytes were read before.
             Err(fault) => refuse_unread(bytes, *fault, sink, touched),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::pump::FlushSet;
-use crate::registry::{Registry, View};
+use crate::registry::Registry;
 use crate::upstream::Server;
 
 /// `S`: the session, which a request is given when it goes on.
@@ -31,8 +31,6 @@ pub(super) enum Awaited {
     Server(Arc<Server>),
     /// That another server is known than at this version of the registry.
     Listed(u64),
-    /// That the view shows what there was at this version.
-    Assembled(Arc<View>, u64),
 }
 
 struct LineState<S, A> {
@@ -61,7 +59,6 @@ impl Awaited {
             // Not only when it says that it runs: clients can find its connection a moment earlier.
             Self::Server(server) => server.is_settled() || server.connection().is_some(),
             Self::Listed(version) => registry.version() != *version || registry.is_listed(),
-            Self::Assembled(view, version) => view.is_made_of(*version),
         }
     }
 }
@@ -71,9 +68,6 @@ impl PartialEq for Awaited {
         match (self, other) {
             (Self::Server(one), Self::Server(other)) => Arc::ptr_eq(one, other),
             (Self::Listed(one), Self::Listed(other)) => one == other,
-            (Self::Assembled(one, at), Self::Assembled(other, other_at)) => {
-                Arc::ptr_eq(one, other) && at == other_at
-            }
             _ => false,
         }
     }

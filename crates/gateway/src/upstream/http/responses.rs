@@ -1,24 +1,19 @@
 //! What comes back on one connection: one response after the other, each read as it comes in.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use trunkline_http::{BadBody, Body, Event, Events, Framing, Response, response};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
-use crate::pump::{Aside, FlushSet, Reader, SourceHandle};
-use crate::upstream::http::slot::{Purpose, Slot};
+use crate::pump::{FlushSet, Reader, SourceHandle};
+use crate::upstream::http::slot::Slot;
 use crate::upstream::http::transport::HttpTransport;
 use crate::upstream::http::verdict::{Facts, Verdict};
 
 /// Room offered to one read: a usual answer in one go; more once a body turns out to be large.
 const ROOM: usize = 16 * 1024;
 const LARGE_ROOM: usize = 256 * 1024;
-
-/// What an answer was on which we panicked.
-const FAILED_ON: &str =
-    "answered with something that Trunkline failed on (an internal error: see its log)";
 
 #[derive(Debug)]
 pub(super) struct Responses {
@@ -29,9 +24,6 @@ pub(super) struct Responses {
     incoming: Option<Incoming>,
     /// The connection is being closed; what still comes is not read.
     over: bool,
-    aside: Aside,
-    /// An answer that is to be handled aside.
-    long: Option<(Facts, Vec<u8>)>,
 }
 
 /// A response whose body has not come completely.
@@ -57,16 +49,7 @@ enum Content {
 
 impl Responses {
     pub(super) fn new(line: Arc<HttpTransport>, slot: Arc<Slot>) -> Self {
-        let aside = Aside::new();
-        Self {
-            transport: line,
-            slot,
-            raw: Vec::new(),
-            incoming: None,
-            over: false,
-            aside,
-            long: None,
-        }
+        Self { transport: line, slot, raw: Vec::new(), incoming: None, over: false }
     }
 
     /// Looks at a head. False: more bytes are needed first.
@@ -172,7 +155,7 @@ impl Responses {
             return false;
         }
         self.complete(touched);
-        !self.over && self.long.is_none()
+        !self.over
     }
 
     /// The response is there.
@@ -199,9 +182,6 @@ impl Responses {
         }
         self.over |= facts.keep.is_none();
         match facts.verdict {
-            Verdict::Message if self.aside.takes(content.len()) => {
-                self.long = Some((facts, content));
-            }
             Verdict::Message => {
                 let payload = if content.len() < LARGE_MESSAGE {
                     Payload::Borrowed(&content)
@@ -218,29 +198,6 @@ impl Responses {
             }
             _ => self.transport.refused(&self.slot, &facts, &content, touched),
         }
-    }
-
-    fn handle_aside(
-        &mut self,
-        source: &SourceHandle,
-        (purpose, keep): (Purpose, Option<Duration>),
-        content: Vec<u8>,
-    ) {
-        let (transport, slot) = (Arc::clone(&self.transport), Arc::clone(&self.slot));
-        let (failed, failed_slot) = (Arc::clone(&transport), Arc::clone(&slot));
-        self.aside.run(
-            source,
-            move |touched| {
-                transport.answered(purpose, Payload::Owned(content), touched);
-                transport.connections.finish(&slot, keep, touched);
-            },
-            move |touched| {
-                let ending = failed.connections.drop_slot(&failed_slot);
-                if let Some((exchange, _)) = ending.exchange {
-                    failed.broke_off(exchange, FAILED_ON, touched);
-                }
-            },
-        );
     }
 
     fn too_large(&mut self, facts: &Facts, touched: &mut FlushSet) -> bool {
@@ -285,9 +242,6 @@ impl Reader for Responses {
     }
 
     fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
-        if self.aside.hold_while_busy(source) {
-            return;
-        }
         loop {
             if self.over {
                 self.raw.clear();
@@ -302,32 +256,21 @@ impl Reader for Responses {
                 break;
             }
         }
-        // Looked at before it is taken: it is large, and nearly always empty.
-        if self.long.is_some()
-            && let Some((facts, content)) = self.long.take()
-        {
-            return self.handle_aside(source, (facts.purpose, facts.keep), content);
-        }
         // Nothing is lost on a client that does not read: its servers are not read either.
         touched.hold_if_crowded(source);
     }
 
     fn panicked(&mut self, touched: &mut FlushSet) {
-        self.break_off(FAILED_ON, touched);
+        let what =
+            "answered with something that Trunkline failed on (an internal error: see its log)";
+        self.break_off(what, touched);
     }
 
     fn ended(&mut self, touched: &mut FlushSet) {
         if let Some(incoming) = &mut self.incoming {
             incoming.facts.keep = None;
             if incoming.end() {
-                self.complete(touched);
-                // There is no reader any more that could wait for it.
-                if let Some((facts, content)) = self.long.take() {
-                    let transport = &self.transport;
-                    transport.answered(facts.purpose, Payload::Owned(content), touched);
-                    transport.connections.finish(&self.slot, facts.keep, touched);
-                }
-                return;
+                return self.complete(touched);
             }
             if let Content::Events(events) = &incoming.content {
                 return self.transport.stream_ended(&self.slot, &incoming.facts, events, touched);
@@ -336,29 +279,19 @@ impl Reader for Responses {
             return;
         }
         let began = !self.raw.is_empty();
-        let (transport, slot) = (Arc::clone(&self.transport), Arc::clone(&self.slot));
-        // Behind an answer that is handled aside.
-        let last = Box::new(move |touched: &mut FlushSet| end(&transport, &slot, began, touched));
-        if let Some(last) = self.aside.finish(last) {
-            last(touched);
+        let ending = self.transport.connections.drop_slot(&self.slot);
+        if ending.cut && !began {
+            self.transport.connections.pool.lock().note_cut();
         }
-    }
-}
-
-/// A connection has ended. `began`: some of a response had come.
-fn end(transport: &Arc<HttpTransport>, slot: &Arc<Slot>, began: bool, touched: &mut FlushSet) {
-    let ending = transport.connections.drop_slot(slot);
-    if ending.cut && !began {
-        transport.connections.pool.lock().note_cut();
-    }
-    match ending.exchange {
-        None => {}
-        // Only what was not written at all is sent again unasked (RFC 9110, 9.2.2: a POST is
-        // not idempotent).
-        Some((exchange, may_have_run)) if began || may_have_run => {
-            transport.unanswered(exchange, touched);
+        match ending.exchange {
+            None => {}
+            // Only what was not written at all is sent again unasked (RFC 9110, 9.2.2: a POST is
+            // not idempotent).
+            Some((exchange, may_have_run)) if began || may_have_run => {
+                self.transport.unanswered(exchange, touched);
+            }
+            Some((exchange, _)) => self.transport.unsent(exchange, touched),
         }
-        Some((exchange, _)) => transport.unsent(exchange, touched),
     }
 }
 

@@ -4,8 +4,7 @@
 
 use std::collections::HashSet;
 
-use tokio::task::spawn_blocking;
-use trunkline_catalog::{ListKind, Listing, NotAList, is_name};
+use trunkline_catalog::{ListKind, Listing, is_name};
 use trunkline_wire::{Kind, LATEST_LEGACY, MODERN, Revision, decode, member, scan};
 
 use crate::era::Era;
@@ -317,10 +316,7 @@ impl<'a> List<'a> {
             if instance.is_among(&instance::read(&result)) {
                 return Err(HandshakeError::Loop);
             }
-            let added = add_page(listing, kind, result).await;
-            let (grown, cursor) = added.ok_or(HandshakeError::Silent(method))?;
-            listing = grown;
-            let cursor = match cursor {
+            let cursor = match listing.add_page(kind, &result, ENTRIES_PER_LISTING) {
                 Ok(cursor) => cursor,
                 Err(_) if kind == ListKind::Tools && !hello.tools => return Ok(listing),
                 Err(why) => return Err(HandshakeError::Senseless(method, why.to_string())),
@@ -328,8 +324,8 @@ impl<'a> List<'a> {
             let Some(cursor) = cursor else {
                 return Ok(listing);
             };
-            if !seen.insert(cursor.clone()) {
-                let shown = String::from_utf8_lossy(&cursor);
+            if !seen.insert(cursor.to_vec()) {
+                let shown = String::from_utf8_lossy(cursor);
                 listing.warnings.push(format!(
                     "its answer to {method} goes in circles (cursor {shown} came twice); what came \
                      so far is used"
@@ -339,35 +335,13 @@ impl<'a> List<'a> {
             if left == 0 {
                 break;
             }
-            let params = list_params(Some(&cursor), names.as_deref());
+            let params = list_params(Some(cursor), names.as_deref());
             page = connection.link.begin(method, &params).map(|(_, answer)| answer);
         }
         listing.warnings.push(format!(
             "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
         ));
         Ok(listing)
-    }
-}
-
-/// Bytes of a page that are read where they come in.
-const PAGE_AT_ONCE: usize = 64 * 1024;
-
-/// Adds a page; returns the cursor of the next one. `None`: Trunkline is shutting down.
-async fn add_page(
-    mut listing: Listing,
-    kind: ListKind,
-    page: Vec<u8>,
-) -> Option<(Listing, Result<Option<Vec<u8>>, NotAList>)> {
-    let length = page.len();
-    let add = move || {
-        let cursor = listing.add_page(kind, &page, ENTRIES_PER_LISTING);
-        let cursor = cursor.map(|cursor| cursor.map(<[u8]>::to_vec));
-        (listing, cursor)
-    };
-    match length < PAGE_AT_ONCE {
-        true => Some(add()),
-        // Thousands of entries: the thread that everything else waits on does not read them.
-        false => spawn_blocking(add).await.ok(),
     }
 }
 

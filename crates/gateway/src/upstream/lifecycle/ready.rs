@@ -1,6 +1,5 @@
 //! From a connection to a server in use: the handshake, what it offers made known, and kept known.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -85,8 +84,6 @@ async fn publish(
     let as_written = written.as_ref().map_or(&*listed, |it| &it.listing);
     server.remember(connection, (hello, as_written), &told);
     let tools = listing.tools().len();
-    let is_changed = !Arc::ptr_eq(&listing, &listed) || written.is_some();
-    let withholds = is_changed && hides(server.listing().as_deref(), &listing, as_written);
     let running = Arc::clone(connection);
     let live = Live { connection: running, listing, listed, hello: told, written };
     // It may have been taken out of sight while its pins were read, and must not come back into it.
@@ -95,36 +92,13 @@ async fn publish(
     }
     // The order matters: the connection is there before the lists name it (`bump`).
     arrive(server, live);
-    match withholds {
-        // What a pin or the scanner holds back was shown until now.
-        true => supervisor.offers.bump_settings(),
-        false => supervisor.offers.bump(),
-    }
+    supervisor.offers.bump();
     server.update(|status| {
         status.tools = tools;
         status.waiting = waiting;
         status.state = State::Running;
         status.retry = None;
     });
-}
-
-/// Is anything of what was shown `before` not shown any more, or in another form, although the server still lists it?
-/// Only then must the catalog of before not serve until there is a new one: a server of which something is withheld may
-/// list again as often as it likes. What nobody knows of may have been shown.
-fn hides(before: Option<&Listing>, shown: &Listing, written: &Listing) -> bool {
-    let Some(before) = before else { return true };
-    ListKind::ALL.iter().any(|kind| {
-        let texts = |listing: &'_ Listing| -> HashMap<String, Box<[u8]>> {
-            let entries = listing.entries(*kind).iter();
-            entries.map(|entry| (entry.name.clone(), entry.definition.clone())).collect()
-        };
-        let (shown, written) = (texts(shown), texts(written));
-        before.entries(*kind).iter().any(|entry| {
-            let (now, listed) = (shown.get(&entry.name), written.get(&entry.name));
-            // As the server changes it: that is not our decision.
-            listed.is_some() && now != listed && now != Some(&entry.definition)
-        })
-    })
 }
 
 /// A server that comes again is told what its predecessor knew.
@@ -209,42 +183,5 @@ fn not_listed(server: &Server, kind: ListKind, error: &HandshakeError) {
             let why = shown(&error.to_string(), &server.definition.secrets);
             tracing::warn!(server = %server.key, "{} not read again: {why}", kind.member());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listing(tools: &[(&str, &str)]) -> Listing {
-        let tools = tools.iter().map(|(name, text)| {
-            format!(
-                r#"{{"name":"{name}","description":"{text}","inputSchema":{{"type":"object"}}}}"#
-            )
-        });
-        let page = format!(r#"{{"tools":[{}]}}"#, tools.collect::<Vec<_>>().join(","));
-        let mut listing = Listing::default();
-        listing.add_page(ListKind::Tools, page.as_bytes(), 99).unwrap();
-        listing
-    }
-
-    #[test]
-    fn only_what_was_shown_and_is_still_listed_can_be_hidden() {
-        let (a, b, evil) = (("a", "fine"), ("b", "fine"), ("b", "evil"));
-        let cases: [(&str, &[_], &[_], &[_], bool); 8] = [
-            ("as before", &[a, b], &[a, b], &[a, b], false),
-            ("withheld", &[a, b], &[a], &[a, evil], true),
-            ("withheld before, too", &[a], &[a], &[a, evil], false),
-            ("listed under a new name and withheld", &[a], &[a], &[a, ("c", "evil")], false),
-            ("taken back", &[a, b], &[a], &[a], false),
-            ("as it was approved", &[a, b], &[a, b], &[a, evil], false),
-            ("cleaned", &[a, b], &[a, ("b", "clean")], &[a, evil], true),
-            ("changed by the server", &[a, b], &[a, ("b", "new")], &[a, ("b", "new")], false),
-        ];
-        for (what, before, shown, written, expected) in cases {
-            let (before, shown, written) = (listing(before), listing(shown), listing(written));
-            assert_eq!(hides(Some(&before), &shown, &written), expected, "{what}");
-        }
-        assert!(hides(None, &listing(&[a]), &listing(&[a, evil])), "nobody knows");
     }
 }

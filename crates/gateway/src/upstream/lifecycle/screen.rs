@@ -38,7 +38,7 @@ pub(super) async fn screen(
         return Screened::unchanged(listing);
     }
     let (policy, instructions) = (policy.clone(), hello.instructions.clone());
-    let written = listing.clone();
+    let mut written = listing.clone();
     // A hostile list is long: the thread that everything else waits on does not read it.
     let scan = spawn_blocking(move || {
         let mut listing = listing;
@@ -48,11 +48,8 @@ pub(super) async fn screen(
     let Ok((listing, screening)) = scan.await else {
         // Only a defect ends it. Nothing is shown that was not looked at.
         tracing::error!(server = %server.key, "its lists could not be scanned and are withheld");
-        let mut nothing = written.clone();
-        nothing.retain(|_, _| false);
-        let instructions = hello.instructions.clone();
-        let written = Some(Arc::new(AsWritten { listing: written, instructions }));
-        return Screened { listing: nothing, suspected: Vec::new(), written };
+        written.retain(|_, _| false);
+        return Screened::unchanged(written);
     };
     if !screening.has_changed() {
         return Screened::unchanged(listing);

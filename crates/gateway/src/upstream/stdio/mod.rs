@@ -5,7 +5,6 @@ mod container;
 pub(in crate::upstream) mod host_proxy;
 pub(in crate::upstream) mod launch;
 pub(in crate::upstream) mod named_paths;
-mod output;
 mod planted;
 pub(in crate::upstream) mod process;
 mod proxy_head;

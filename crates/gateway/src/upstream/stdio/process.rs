@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Era;
 use trunkline_keeper::{Custody, LOCAL_SOCKET, ProcessExit, Tree};
-use trunkline_wire::Edits;
+use trunkline_wire::{Edits, Lines, StreamLine as Text};
 
-use crate::limits::{LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{FlushSet, Outbox, Refused, Sink, SourceHandle};
+use crate::call::Payload;
+use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
+use crate::pump::{FlushSet, Outbox, Reader, Refused, Sink, SourceHandle};
 use crate::stream::{Input, Slow};
 use crate::upstream::connection::broken::BrokenLines;
 use crate::upstream::connection::{Connection, ConnectionParts};
@@ -28,7 +29,6 @@ use crate::upstream::lifecycle::state::{Failure, Phase};
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce, renew};
 use crate::upstream::shown::shown;
 use crate::upstream::stdio::host_proxy::{AllowedHosts, HostProxy, ProxyEvent};
-use crate::upstream::stdio::output::Output;
 use crate::upstream::stdio::sandbox::SandboxReport;
 use crate::upstream::stdio::stderr::LastWords;
 use crate::upstream::transport::{Heading, Transport, UpstreamId};
@@ -131,7 +131,7 @@ impl<'a> Life<'a> {
         let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
         let limit = self.supervisor.limits.message;
         let failed = self.output_failed.clone();
-        let output = Output::new(connection, limit, [ended, failed]);
+        let output = Output { lines: Lines::new(limit), connection, ended, failed };
         self.output = Some(pump.attend(stdout, Box::new(output), &self.outbox, stdin));
         let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
         let ended = self.words_ended.clone().drop_guard();
@@ -413,6 +413,54 @@ impl Transport for Outbox {
 
     fn close(&self) {
         Outbox::close(self);
+    }
+}
+
+/// What a server writes.
+#[derive(Debug)]
+struct Output {
+    lines: Lines,
+    connection: Arc<Connection>,
+    ended: CancellationToken,
+    failed: CancellationToken,
+}
+
+impl Reader for Output {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.lines.room()
+    }
+
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
+        while let Some(line) = self.lines.next_line() {
+            let payload = match line {
+                Text::Whole([]) => continue,
+                Text::Whole(line) if line.len() < LARGE_MESSAGE => Payload::Borrowed(line),
+                Text::Whole(_) => Payload::Owned(self.lines.take_line()),
+                Text::TooLong(head) => {
+                    self.connection.broken.oversize_line(&self.connection.link, head);
+                    continue;
+                }
+                Text::TooLongEnd(tail) => {
+                    self.connection.broken.oversize_end(&self.connection.link, tail);
+                    continue;
+                }
+            };
+            self.connection.receive(payload, None, touched);
+        }
+        // Nothing is lost on a client that does not read: its servers are not read either.
+        touched.hold_if_crowded(source);
+    }
+
+    fn ended(&mut self, _: &mut FlushSet) {
+        if !self.lines.remainder().is_empty() {
+            tracing::debug!(server = %self.connection.link.key, "its output ended in mid-line");
+        }
+        self.ended.cancel();
+    }
+
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        self.failed.cancel();
+        self.ended(touched);
     }
 }
 

@@ -79,11 +79,6 @@ pub(crate) enum HttpRefusal {
     CallerFull(usize),
     #[error("Trunkline is shutting down; the call did not run")]
     ShuttingDown,
-    #[error(
-        "what Trunkline offers to this caller could not be put together; the request did not run, try again later (an \
-         internal error: see the log)"
-    )]
-    Unassembled,
     #[error("the body is not a message: {0}")]
     Message(FaultKind),
     #[error("a batch has 1 to {BATCH_MEMBERS} messages")]
@@ -110,11 +105,7 @@ impl HttpRefusal {
             Self::NotAcceptable | Self::NoEventStream => 406,
             Self::MediaType | Self::Encoded => 415,
             Self::WrongTokens(_) | Self::CallerFull(_) => 429,
-            Self::Crowded
-            | Self::Full
-            | Self::ShuttingDown
-            | Self::Unassembled
-            | Self::ReplicaAway => 503,
+            Self::Crowded | Self::Full | Self::ShuttingDown | Self::ReplicaAway => 503,
             // 2025-11-25, Transports, Session Management: a request that needs a session and names
             // none SHOULD get 400.
             Self::NoSession
@@ -141,7 +132,6 @@ impl HttpRefusal {
             | Self::Full
             | Self::CallerFull(_)
             | Self::ShuttingDown
-            | Self::Unassembled
             | Self::ReplicaAway => ("Retry-After", b"5"),
             Self::WrongTokens(seconds) => return Some(retry(seconds)),
             _ => return None,

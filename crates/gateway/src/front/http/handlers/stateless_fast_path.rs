@@ -62,10 +62,6 @@ impl StatelessFastPath {
         }
         let caller = self.caller.as_ref();
         let session = front.contexts.stateless(&self.path, caller, front.clock.now());
-        // Whether the tool wants more is known once it is assembled.
-        if session.context.view.must_be_awaited() {
-            return None;
-        }
         let snapshot = session.context.view.snapshot();
         if front.is_draining() || wants_more(&snapshot, name) {
             return None;

@@ -13,7 +13,7 @@ use crate::front::http::front::Front;
 use crate::front::http::handlers::CachedRoute;
 use crate::front::http::replicas::{ENVELOPE_BYTES, RequestToken};
 use crate::front::http::request::{HttpRequest, asking};
-use crate::front::http::routes::{HttpRoute, route_of};
+use crate::front::http::routes::{HttpRoute, dispatch, route_of};
 use crate::gate::{self, Decision, Denied, Pass};
 use crate::limits::{ADMISSION, STRANGER_BODY};
 use crate::pump::FlushSet;
@@ -247,8 +247,7 @@ impl ClientConn {
             decided => decided.pass(),
         };
         let request = self.request(admission.head, body, caller.as_ref());
-        let request = HttpRequest { unread, ..request };
-        self.dispatch_assembled(route, (&request, head), reply, touched)
+        dispatch(route, &HttpRequest { unread, ..request }, reply, touched)
     }
 
     /// Handles a request once it is decided who makes it.
@@ -339,8 +338,7 @@ impl PendingRequest {
             }
             conn.pass_cache.set(&asking(&request, &self.client.peer), version, &pass);
         }
-        let request = self.client.request(&request, &self.body, Some(&pass));
-        drop(self.client.dispatch_assembled(route, (&request, &self.head), reply, touched));
+        dispatch(route, &self.client.request(&request, &self.body, Some(&pass)), reply, touched);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::front::http::connection::{ForwardedReply, Reply};
 use crate::front::http::replicas::{
     ANSWER, Envelope, FrontReplicas, MISDIRECTED, RequestToken, SEEN_BEFORE,
 };
-use crate::front::http::routes::{HttpRoute, route_of};
+use crate::front::http::routes::{HttpRoute, dispatch, route_of};
 use crate::limiter::AddressAccount;
 use crate::pump::FlushSet;
 
@@ -57,7 +57,7 @@ impl ClientConn {
             Ok(caller) => {
                 let pass = caller.pass();
                 let request = client.request(&inner, body, pass.as_ref());
-                drop(client.dispatch_assembled(route, (&request, head), reply, touched));
+                dispatch(route, &request, reply, touched);
             }
         }
     }

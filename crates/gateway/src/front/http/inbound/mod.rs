@@ -10,7 +10,6 @@ mod open_handshakes;
 mod preceded;
 mod reader;
 mod redirect;
-mod unassembled;
 
 pub(crate) use entrance::Entrance;
 pub(crate) use listener::{accept, notice_vanished};

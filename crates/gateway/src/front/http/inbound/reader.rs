@@ -359,10 +359,7 @@ impl HeadCache {
     fn find<'a>(&self, bytes: &'a [u8], gate_version: u64) -> Option<RepeatedHead<'a>> {
         let holds = self.gate_version == gate_version
             && match &self.route {
-                CachedRoute::Session(session) => {
-                    let view = &session.session.context.view;
-                    !session.is_over() && !view.must_be_awaited()
-                }
+                CachedRoute::Session(session) => !session.is_over(),
                 CachedRoute::Stateless(fast_path) => !fast_path.is_expired(),
             };
         self.pattern.find(bytes).filter(|_| holds)

@@ -72,20 +72,6 @@ impl Contexts {
         context
     }
 
-    /// The context whose view requests of this caller have to wait for, because nobody has assembled it yet; `None`:
-    /// they need not wait.
-    pub(crate) fn unassembled(
-        &self,
-        path: &str,
-        caller: Option<&Arc<Pass>>,
-    ) -> Option<Arc<SessionContext>> {
-        // Few catalogs are large: for the others nothing is looked up.
-        if !self.anonymous.context.registry.is_large() {
-            return None;
-        }
-        Some(self.context(path, caller)).filter(|context| context.view.must_be_awaited())
-    }
-
     /// Where stateless requests at this path go.
     pub(crate) fn stateless(
         &self,
@@ -96,7 +82,7 @@ impl Contexts {
         let kind = client_of(path);
         let Some(caller) = caller else { return self.open_to_all(kind) };
         let key = (rights(kind, caller), Arc::clone(&caller.who));
-        // Released before a session is made: that takes the locks of contexts.
+        // Released before a session is made: that assembles a view, which takes long.
         if let Some(held) = self.callers.lock().get_mut(&key) {
             // Under the lock that `take_idle` needs: a caller that was just seen is not swept away.
             held.seen = now;
