@@ -95,12 +95,18 @@ fn behind_tls_cookies_are_bound_to_the_host_and_the_way_back_is_the_public_one()
     alice.page("/servers");
 }
 
-#[test]
-fn behind_a_tls_proxy_with_a_host_of_its_own_cookies_are_secure() {
+/// A platform with a public URL of https, and a browser that comes with another Host.
+fn inside() -> (Scene, Visitor) {
     let flags = ["--public-url", "https://tools.example", "--allow-host", "inside:3006"];
     let scene = Scene::with(&flags);
-    let mut alice = scene.visitor();
-    alice.host = "inside:3006".to_owned();
+    let mut visitor = scene.visitor();
+    visitor.host = "inside:3006".to_owned();
+    (scene, visitor)
+}
+
+#[test]
+fn behind_a_tls_proxy_with_a_host_of_its_own_cookies_are_secure() {
+    let (scene, mut alice) = inside();
     let page = alice.sign_in(&scene.provider, "alice");
     assert_eq!(page.status(), 200, "{}", page.text());
     let set = page.head.raw.lines().find(|line| line.contains("trunkline_session"));
@@ -111,10 +117,7 @@ fn behind_a_tls_proxy_with_a_host_of_its_own_cookies_are_secure() {
 /// A browser would drop the cookie, and be led from page to page without a word.
 #[test]
 fn who_comes_without_tls_is_told_where_to_sign_in() {
-    let flags = ["--public-url", "https://tools.example", "--allow-host", "inside:3006"];
-    let scene = Scene::with(&flags);
-    let mut visitor = scene.visitor();
-    visitor.host = "inside:3006".to_owned();
+    let (_scene, visitor) = inside();
     let form = Ask::new("POST", "/sign-in").body("token=canary");
     let form = form.header("Content-Type", "application/x-www-form-urlencoded");
     let page = visitor.send(&form.header("Origin", "http://inside:3006"));

@@ -34,7 +34,7 @@ pub(crate) struct Runtimes {
     is_one_awaited: bool,
 }
 
-/// A client that lost its runtime in order has told so after so long.
+/// Within so long after a runtime has ended or was started, a client connects to the next one or is seen to start it.
 const SUCCESSION: Duration = Duration::from_secs(2);
 /// A client that starts the next runtime has done so after so long, also on a busy machine.
 const LATEST_SUCCESSOR: Duration = Duration::from_secs(30);

@@ -40,7 +40,7 @@ struct Front<'l> {
     stdout: OwnedFd,
     /// `None`: the runtime has ended in order, and the client has not needed another one since.
     runtime: Option<UnixStream>,
-    /// As long as another runtime is started at once if this one is lost.
+    /// Held for as long as this front starts another runtime at once if this one is lost.
     attached: Option<AttachedLock>,
     connected_at: Instant,
     /// Nothing was done since memory was given back that takes much.
